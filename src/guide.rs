@@ -37,7 +37,7 @@
 
 // For the links of the pages.
 #[allow(unused_imports)]
-use crate::{fair::*, io::*, metrics::*, stream::*, *};
+use crate::{io::*, metrics::*, stream::*, *};
 
 /// In a page, `[text][stall]` leads to the file of that name where the repository is
 /// read, and to the module here: of two definitions of a link, the first one counts. The

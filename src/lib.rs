@@ -34,7 +34,7 @@
 //! | a closure with a long loop | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | more load than the lane can serve | [`JoinError::is_unavailable`]: answer 503; or wait with [`reserve`](Handle::reserve) |
 //! | a small job behind a queue of large ones; bulk work | [`with_priority`](Handle::with_priority) |
-//! | customers that share a service | [`Fair`]: a queue for each |
+//! | customers that share a service | [`Handle::with_key`]: a share for each |
 //! | work that is of no use after a while | [`Task::within`], or [`with_deadline`](Handle::with_deadline) |
 //! | a stream or an iterator, on all threads | [`CpuStreamExt`], [`CpuIteratorExt`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
@@ -154,7 +154,6 @@
 #[cfg(feature = "axum")]
 pub mod axum;
 mod catch;
-pub mod fair;
 pub mod guide;
 pub mod io;
 pub mod metrics;
@@ -162,8 +161,6 @@ pub mod stream;
 mod sync;
 pub mod watch;
 
-#[doc(inline)]
-pub use fair::Fair;
 #[cfg(feature = "reqwest")]
 #[doc(inline)]
 pub use io::RequestBuilderExt;
@@ -176,8 +173,9 @@ pub use twolane_core::adapters;
 #[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle,
-    JobContext, JoinError, JoinErrorKind, Niceness, NoCurrentHandle, Permit, Priority, Remaining,
-    Task, future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
+    JobContext, JoinError, JoinErrorKind, Key, Niceness, NoCurrentHandle, Permit, Priority,
+    Remaining, Task, future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due,
+    yield_now,
 };
 
 /// The README's code, compiled.

@@ -3,7 +3,6 @@
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
-pub(crate) use std::thread_local;
 
 pub(crate) use atomic_waker::AtomicWaker;
 pub(crate) use twolane_core::{Handle, adapters};

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use twolane::Fair;
+use twolane::Key;
 use twolane_benches::tail::work::Work;
 use twolane_benches::{Sample, cpu_time, io_runtime, lane};
 
-/// The CPU time of each key over its due, as `Fair` has measured it.
+/// The CPU time of each key over its due, as the lane has measured it.
 pub fn shares(counted: Duration, steps_of_us: u64) -> Sample {
-    const KEYS: [(u32, fn() -> u64); 4] = [
+    const KEYS: [(u16, fn() -> u64); 4] = [
         (1, || 1_000),
         (1, || 20_000),
         (2, || fastrand::u64(1_000..=10_000)),
@@ -20,12 +20,12 @@ pub fn shares(counted: Duration, steps_of_us: u64) -> Sample {
     const QUEUED: usize = 32;
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane);
-    let fair = Fair::new(&cpu.handle());
     let ends = Arc::new(AtomicBool::new(false));
     io.block_on(async {
         for (key, (weight, length)) in KEYS.into_iter().enumerate() {
             for _ in 0..QUEUED {
-                let (key, ends) = (fair.key(key).with_weight(weight), ends.clone());
+                let key = Key::new(key.to_string()).with_weight(weight);
+                let (key, ends) = (cpu.handle().with_key(key), ends.clone());
                 tokio::spawn(async move {
                     while !ends.load(Relaxed) {
                         let work = Work {
@@ -38,15 +38,16 @@ pub fn shares(counted: Duration, steps_of_us: u64) -> Sample {
         }
         tokio::time::sleep(counted * 2).await;
     });
-    let used = fair.busiest(KEYS.len());
+    let used = cpu.handle().call_sites();
+    let used = used.keys();
     ends.store(true, Relaxed);
     cpu.shutdown().wait();
     io.shutdown_background();
-    let all: f64 = used.iter().map(|key| key.cpu_time.as_secs_f64()).sum();
-    let weights: u32 = KEYS.iter().map(|(weight, _)| weight).sum();
+    let all: f64 = used.iter().map(|key| key.computed.as_secs_f64()).sum();
+    let weights: u16 = KEYS.iter().map(|(weight, _)| weight).sum();
     let over_due = used.iter().map(|usage| {
-        let due = all * f64::from(KEYS[*usage.key].0) / f64::from(weights);
-        usage.cpu_time.as_secs_f64() / due
+        let due = all * f64::from(KEYS[usage.key.parse::<usize>().unwrap()].0) / f64::from(weights);
+        usage.computed.as_secs_f64() / due
     });
     let worst = over_due.max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs()));
     Sample::of("share", "", worst.unwrap_or(f64::NAN))
@@ -70,7 +71,7 @@ pub fn batches(is_fair: bool, jobs: u64, batch: u64, steps: u64) -> Sample {
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane);
     let handle = cpu.handle();
-    let key = Fair::new(&handle).key(());
+    let key = handle.with_key("one");
     let work = Work { steps };
     let (begun, used) = (Instant::now(), cpu_time::of_process());
     let batches = async move {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep_until, timeout_at};
-use twolane::{CpuRuntime, Fair, Handle, Priority};
+use twolane::{CpuRuntime, Handle, Priority};
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::tail::work::Work;
 use twolane_benches::{Sample, cores, io_runtime, lane};
@@ -92,7 +92,7 @@ pub struct Load {
 enum Lane {
     Plain(Handle),
     Semaphores(Handle, Vec<Arc<Semaphore>>),
-    Fair(Fair<usize>),
+    Fair(Vec<Handle>),
 }
 
 impl Lane {
@@ -104,7 +104,10 @@ impl Lane {
                 let each = (0..TENANTS).map(|_| permits()).collect();
                 Self::Semaphores(cpu, each)
             }
-            Way::Fair => Self::Fair(Fair::new(&cpu)),
+            Way::Fair => {
+                let each = (0..TENANTS).map(|tenant| cpu.with_key(tenant.to_string()));
+                Self::Fair(each.collect())
+            }
             _ => Self::Plain(cpu),
         }
     }
@@ -119,7 +122,7 @@ impl Lane {
                 };
                 cpu.spawn_cpu(job).await.is_ok()
             }
-            Self::Fair(fair) => fair.key(tenant).spawn_cpu(job).await.is_ok(),
+            Self::Fair(fair) => fair[tenant].spawn_cpu(job).await.is_ok(),
         }
     }
 }

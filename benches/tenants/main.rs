@@ -8,7 +8,7 @@
 //! - `alone`: without the flood, on the plain lane;
 //! - `fifo`: `spawn_cpu`; `max_wait`: the same with a limit of 500 ms;
 //! - `semaphores`: one for each tenant, with as many permits as the lane has threads;
-//! - `fair`: [`Fair`](twolane::Fair).
+//! - `fair`: [`with_key`](twolane::Handle::with_key).
 //!
 //! By lengths: `same`, all jobs take 5 ms; `long flood`, the flood's 20 ms and the others' 1 ms;
 //! `mixed`, 1 to 20 ms.

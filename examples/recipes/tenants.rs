@@ -5,7 +5,8 @@
 //!
 //! - Customers that have jobs queued get equal shares of the CPU time, whatever each job takes. One
 //!   that pays has a weight of four.
-//! - A customer who has [`MAX_QUEUED`] jobs queued is answered with 429, and the others are not.
+//! - A customer who has [`MAX_JOBS`] jobs that have not ended is answered with 429, and the others are
+//!   not.
 //! - The key is what was *authenticated*: whoever can invent keys gets a share for each.
 //!
 //! ```text
@@ -30,10 +31,10 @@ use flate2::Compression;
 use flate2::bufread::GzEncoder;
 use tokio::net::TcpListener;
 use twolane::axum::JobError;
-use twolane::{CpuRuntime, Fair, Handle};
+use twolane::{CpuRuntime, Handle, Key};
 
 /// Of one customer.
-pub const MAX_QUEUED: usize = 32;
+pub const MAX_JOBS: u16 = 32;
 
 #[derive(Clone)]
 pub struct Customer {
@@ -60,14 +61,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 pub fn routes(cpu: &Handle, customers: Customers) -> Router {
-    let fair = Fair::new(cpu).max_queued_per_key(MAX_QUEUED);
     Router::new()
         .route("/compress", post(compress))
-        .with_state((fair, customers))
+        .with_state((cpu.clone(), customers))
 }
 
 async fn compress(
-    State((fair, customers)): State<(Fair<&'static str>, Customers)>,
+    State((cpu, customers)): State<(Handle, Customers)>,
     headers: HeaderMap,
     page: Bytes,
 ) -> Result<Response, JobError> {
@@ -78,10 +78,11 @@ async fn compress(
     let Some(customer) = token.and_then(|token| customers.get(token)) else {
         return Ok(StatusCode::UNAUTHORIZED.into_response());
     };
-    let key = fair.key(customer.name);
-    let key = key.with_weight(if customer.pays { 4 } else { 1 });
-    // Dropped with the handler's future, if the client goes away: then the job leaves the queue.
-    let compressed = key.spawn_cpu(move || gzip(&page)).await?;
+    let weight = if customer.pays { 4 } else { 1 };
+    let key = Key::new(customer.name).with_weight(weight);
+    let cpu = cpu.with_key(key.with_max_jobs(MAX_JOBS));
+    // Dropped with the handler's future, if the client goes away: then the job is cancelled.
+    let compressed = cpu.spawn_cpu(move || gzip(&page)).await?;
     Ok(match compressed {
         Ok(bytes) => bytes.into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

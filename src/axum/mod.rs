@@ -49,19 +49,17 @@ use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{Extensions, StatusCode};
 use twolane_core::io::BridgeError;
-use twolane_core::{Handle, JoinError, Permit};
-
-use crate::fair::FairError;
+use twolane_core::{Handle, JoinError, JoinErrorKind, Key, Permit};
 
 pub use json::{CpuJson, EncodeExt};
 pub use stream::body_from_cpu;
 
-/// A [`JoinError`], a [`BridgeError`] or a [`FairError`] as the answer of a handler.
+/// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the lane is full,
 /// the deadline passed, or the lane was shut down), the answer is 503 with a `Retry-After` in
 /// seconds: [`max_wait`](crate::Builder::max_wait) if that has refused the job (not if it was a
-/// stream), and 1 otherwise or if that is less. If [a key's queue is full](FairError::is_key_full),
+/// stream), and 1 otherwise or if that is less. If [its key has too many jobs](JoinErrorKind::KeyFull),
 /// the answer is the same with 429. Every other error is a 500 without a text: a panic's
 /// message is for the log and not for the client. With the feature `tracing`, it goes there.
 ///
@@ -85,7 +83,6 @@ pub struct JobError(Cause);
 enum Cause {
     Job(JoinError),
     Bridge(BridgeError),
-    Fair(FairError),
 }
 
 impl JobError {
@@ -93,7 +90,6 @@ impl JobError {
         match &self.0 {
             Cause::Job(error) => error.is_unavailable(),
             Cause::Bridge(error) => error.is_unavailable(),
-            Cause::Fair(error) => error.is_unavailable(),
         }
     }
 }
@@ -102,8 +98,8 @@ impl JobError {
     /// In whole seconds, rounded up.
     fn retry_after(&self) -> u64 {
         let after = match &self.0 {
-            Cause::Job(error) | Cause::Fair(FairError::Job(error)) => error.retry_after(),
-            Cause::Bridge(_) | Cause::Fair(_) => None,
+            Cause::Job(error) => error.retry_after(),
+            Cause::Bridge(_) => None,
         };
         after.map_or(1, |after| after.as_millis().div_ceil(1_000) as u64)
     }
@@ -122,19 +118,11 @@ impl From<BridgeError> for JobError {
     }
 }
 
-/// For the tasks of [`Fair`](crate::Fair).
-impl From<FairError> for JobError {
-    fn from(error: FairError) -> Self {
-        Self(Cause::Fair(error))
-    }
-}
-
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Cause::Job(error) => error.fmt(f),
             Cause::Bridge(error) => error.fmt(f),
-            Cause::Fair(error) => error.fmt(f),
         }
     }
 }
@@ -147,7 +135,9 @@ impl IntoResponse for JobError {
         if self.is_unavailable() {
             let head = [(RETRY_AFTER, self.retry_after().to_string())];
             let status = match self.0 {
-                Cause::Fair(error) if error.is_key_full() => StatusCode::TOO_MANY_REQUESTS,
+                Cause::Job(error) if error.kind() == JoinErrorKind::KeyFull => {
+                    StatusCode::TOO_MANY_REQUESTS
+                }
                 _ => StatusCode::SERVICE_UNAVAILABLE,
             };
             return (status, head, "try again later\n").into_response();
@@ -169,7 +159,7 @@ impl IntoResponse for JobError {
 /// The application's state is a [`Handle`], or contains one (axum's `FromRef`). The permit is
 /// that of the handle's priority. For routes of another priority, make a second `Router` whose
 /// state has `cpu.with_priority(..)`, and `merge` the two. If the request has a [`Deadline`], the
-/// job has it too.
+/// job has it too, and so it has the [`Key`] that a middleware has put into the request's extensions.
 ///
 /// A [`CpuJson`] behind it in the same handler parses by this permit, too. So use it as an extractor
 /// of the handler, not as a middleware (`from_extractor`), whose permit is gone when the handler
@@ -208,7 +198,10 @@ where
 
 /// With the request's deadline.
 fn reserve(cpu: &Handle, of_request: &Extensions) -> Result<Permit, JobError> {
-    let permit = cpu.try_reserve()?;
+    let permit = match of_request.get::<Key>() {
+        Some(key) => cpu.with_key(key.clone()).try_reserve()?,
+        None => cpu.try_reserve()?,
+    };
     Ok(match of_request.get() {
         Some(Deadline(at)) => permit.with_deadline(*at),
         None => permit,

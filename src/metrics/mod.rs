@@ -34,4 +34,4 @@ pub use export::facade::MetricsReporter;
 #[cfg(feature = "prometheus-client")]
 pub use export::prometheus::PrometheusCollector;
 #[doc(inline)]
-pub use twolane_core::metrics::{CallSite, CallSites, DurationHistogram, Metrics};
+pub use twolane_core::metrics::{CallSite, CallSites, DurationHistogram, KeyUsage, Metrics};

@@ -1,28 +1,30 @@
 //! What a tenant gets: order, shares, bounds, names, spans.
 
 use std::future::{pending, poll_fn};
-use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
-use twolane::fair::{FairError, KeyUsage};
-use twolane::{CpuRuntime, Fair};
+use futures::future::{BoxFuture, join_all};
+use twolane::{CpuRuntime, JoinError, JoinErrorKind, Key, Priority};
 
-use crate::{Notes, keep_a_thread, on_both};
+use crate::{Keys, Notes, on_both};
+
+fn is_key_full(error: &JoinError) -> bool {
+    error.kind() == JoinErrorKind::KeyFull && error.is_unavailable()
+}
 
 #[test]
 fn a_flood_does_not_queue_before_the_others() {
-    on_both(1, async |_cpu, fair| {
-        let (release, held) = keep_a_thread(&fair, "flood");
+    on_both(1, async |_cpu, keys| {
+        let (release, held) = keys.keep_a_thread("flood");
         let notes = Notes::default();
         let submit = |key| {
             let notes = notes.clone();
-            fair.key(key).spawn_cpu(move || notes.note(key))
+            keys.of(key).spawn_cpu(move || notes.note(key))
         };
         let mut tasks: Vec<_> = (0..200).map(|_| submit("flood")).collect();
         tasks.extend(["a", "b", "c"].map(submit));
@@ -39,12 +41,12 @@ fn a_flood_does_not_queue_before_the_others() {
 
 #[test]
 fn the_jobs_of_a_key_keep_their_order() {
-    on_both(1, async |_cpu, fair| {
-        let (release, held) = keep_a_thread(&fair, "a");
+    on_both(1, async |_cpu, keys| {
+        let (release, held) = keys.keep_a_thread("a");
         let (send, order) = channel();
         let submit = |n| {
             let send = send.clone();
-            fair.key("a").spawn_cpu(move || send.send(n).unwrap())
+            keys.of("a").spawn_cpu(move || send.send(n).unwrap())
         };
         let tasks: Vec<_> = (0..100).map(submit).collect();
         drop(release);
@@ -59,65 +61,68 @@ fn the_jobs_of_a_key_keep_their_order() {
 
 #[test]
 fn a_full_key_is_refused_alone() {
-    on_both(1, async |_cpu, fair| {
-        let fair = fair.max_queued_per_key(2);
-        let (release, held) = keep_a_thread(&fair, "a");
-        let one = fair.key("a").spawn_cpu(|| 1);
-        let two = fair.key("a").spawn(async { 2 });
-        let error = fair.key("a").spawn_cpu(|| 3).await.unwrap_err();
-        assert!(error.is_key_full() && error.is_queue_full());
+    on_both(1, async |cpu, keys| {
+        let a = cpu.handle().with_key(Key::new("a").with_max_jobs(3));
+        let (release, held) = keys.keep_a_thread("a");
+        let one = a.spawn_cpu(|| 1);
+        let two = a.spawn(async { 2 });
+        let error = a.spawn_cpu(|| 3).await.unwrap_err();
+        assert!(is_key_full(&error));
         let text = error.to_string();
         assert!(
-            text.contains("2 jobs of this key") && text.contains("max_queued_per_key"),
+            text.contains("3 jobs of this key") && text.contains("with_max_jobs"),
             "{text}"
         );
-        let other = fair.key("b").spawn_cpu(|| 4);
+        assert!(is_key_full(&a.try_reserve().unwrap_err()));
+        assert!(
+            is_key_full(&a.reserve().await.unwrap_err()),
+            "nobody waits for a key"
+        );
+        assert_eq!(cpu.handle().metrics().rejected, 3);
+        let other = keys.of("b").spawn_cpu(|| 4);
         drop(release);
         held.await.unwrap();
         assert_eq!(one.await.unwrap(), 1);
         assert_eq!(two.await.unwrap(), 2);
-        assert_eq!(fair.key("a").spawn_cpu(|| 3).await.unwrap(), 3);
+        assert_eq!(a.spawn_cpu(|| 3).await.unwrap(), 3);
         assert_eq!(other.await.unwrap(), 4);
     });
 }
 
-/// It left the queue, and the lane kept all that it held until the job that ran had ended: a client
-/// that came and went filled the memory, and was never refused.
+/// A client that comes and goes must not fill the memory.
 #[test]
 fn a_job_that_was_dropped_counts_until_the_lane_has_dropped_it() {
-    on_both(1, async |_cpu, fair| {
-        let fair = fair.max_queued_per_key(8);
-        let (release, held) = keep_a_thread(&fair, "a");
+    on_both(1, async |cpu, keys| {
+        let a = cpu.handle().with_key(Key::new("a").with_max_jobs(9));
+        let (release, held) = keys.keep_a_thread("a");
         let captured = Arc::new(());
-        let submit = |key| {
+        let submit = |cpu: &twolane::Handle| {
             let keeps = captured.clone();
-            fair.key(key)
-                .spawn_cpu(move || panic!("{keeps:?} was dropped before it began"))
+            cpu.spawn_cpu(move || panic!("{keeps:?} was dropped before it began"))
         };
         for _ in 0..1_000 {
-            drop(submit("a"));
+            drop(submit(&a));
         }
         assert_eq!(Arc::strong_count(&captured) - 1, 8);
-        let error: FairError = submit("a").await.unwrap_err();
-        assert!(error.is_key_full());
-        drop(submit("b"));
+        let error: JoinError = submit(&a).await.unwrap_err();
+        assert!(is_key_full(&error));
+        drop(submit(&keys.of("b")));
         drop(release);
         held.await.unwrap();
         // Behind them in the queue, so they are gone.
-        assert_eq!(fair.key("a").spawn_cpu(|| 1).await.unwrap(), 1);
-        assert_eq!(fair.key("b").spawn_cpu(|| 1).await.unwrap(), 1);
+        assert_eq!(keys.of("a").spawn_cpu(|| 1).await.unwrap(), 1);
+        assert_eq!(keys.of("b").spawn_cpu(|| 1).await.unwrap(), 1);
         assert_eq!(Arc::strong_count(&captured), 1);
     });
 }
 
-/// 99,747 of 100,000 were taken, at a bound of 256: a future that is suspended is in no queue.
 #[test]
 fn suspended_futures_of_a_key_are_bounded_as_its_queue_is() {
-    on_both(1, async |_cpu, fair| {
-        let fair = fair.max_queued_per_key(8);
+    on_both(1, async |cpu, keys| {
         let begin = |key| {
+            let handle = cpu.handle().with_key(Key::new(key).with_max_jobs(8));
             let (begins, begun) = channel();
-            let task = fair.key(key).spawn(async move {
+            let task = handle.spawn(async move {
                 begins.send(()).unwrap();
                 pending::<()>().await
             });
@@ -127,116 +132,125 @@ fn suspended_futures_of_a_key_are_bounded_as_its_queue_is() {
         let tasks: Vec<_> = (0..100).map(|_| begin("a")).collect();
         assert_eq!(tasks.iter().filter(|(_, has_begun)| *has_begun).count(), 8);
         let (refused, _) = tasks.into_iter().next_back().unwrap();
-        assert!(refused.await.unwrap_err().is_key_full());
+        assert!(is_key_full(&refused.await.unwrap_err()));
         assert!(begin("b").1, "another key");
         // They have been dropped, and the lane drops them.
         while !begin("a").1 {}
+        assert_eq!(keys.of("a").spawn_cpu(|| 1).await.unwrap(), 1);
     });
 }
 
-/// Its jobs, and those of all other keys, had no turn any more.
+/// Plain jobs are a key of their own: neither waits behind the other's queue.
 #[test]
-fn a_hash_that_panics_stops_no_other_key() {
-    static PANICS: AtomicBool = AtomicBool::new(false);
-    #[derive(PartialEq, Eq)]
-    struct Name(&'static str);
-    impl Hash for Name {
-        fn hash<H: Hasher>(&self, state: &mut H) {
-            assert!(!PANICS.load(SeqCst), "the hash panics");
-            self.0.hash(state);
-        }
-    }
-    on_both(1, async |cpu, _| {
-        PANICS.store(false, SeqCst);
-        let fair = Fair::new(&cpu.handle());
-        let [a, b] = ["a", "b"].map(|name| fair.key(Name(name)));
-        let (release, held) = channel::<()>();
-        let running = a.spawn_cpu(move || held.recv());
-        let queued = [&a, &b, &a, &b].map(|key| key.spawn_cpu(|| 1));
-        PANICS.store(true, SeqCst);
-        let named = catch_unwind(AssertUnwindSafe(|| fair.key(Name("c"))));
-        assert!(named.is_err());
+fn plain_jobs_and_those_of_keys_do_not_starve_each_other() {
+    on_both(1, async |_cpu, keys| {
+        let (release, held) = keys.keep_a_thread("a");
+        let notes = Notes::default();
+        let submit = |cpu: &twolane::Handle, what| {
+            let notes = notes.clone();
+            cpu.spawn_cpu(move || notes.note(what))
+        };
+        let plain = (0..200).map(|_| submit(&keys.0, "plain"));
+        let mut tasks: Vec<_> = plain.collect();
+        tasks.extend((0..200).map(|_| submit(&keys.of("a"), "a")));
         drop(release);
-        running.await.unwrap().unwrap_err();
-        for task in queued {
-            assert_eq!(task.await.unwrap(), 1);
+        held.await.unwrap();
+        for task in tasks {
+            task.await.unwrap();
         }
-        assert_eq!(b.spawn(async { 2 }).await.unwrap(), 2);
+        let notes = notes.read();
+        let first = |what| notes.iter().position(|note| *note == what).unwrap();
+        assert!(first("a") < 20 && first("plain") < 20, "{notes:?}");
     });
 }
 
-/// The turn was of one lane, and the job of the other.
+/// Whatever submits: each has the key's share, and the key's bound.
 #[test]
-fn a_key_takes_no_handle_of_another_lane_or_priority() {
-    on_both(1, async |cpu, fair| {
-        let other = CpuRuntime::builder().worker_threads(1).build().unwrap();
-        let urgent = cpu.handle().with_priority(twolane::Priority::High);
-        for wrong in [other.handle(), urgent] {
-            let by = || fair.key("a").by(&wrong);
-            let text = catch_unwind(AssertUnwindSafe(by)).unwrap_err();
-            let text = *text.downcast::<&str>().unwrap();
-            assert!(text.contains("another lane or priority"), "{text}");
-        }
-        let named = cpu.handle().with_name("own");
-        let own = fair.key("a").by(&named).spawn_cpu(|| 1);
-        assert_eq!(own.await.unwrap(), 1);
+fn all_ways_to_submit_have_the_key() {
+    on_both(1, async |cpu, keys| {
+        use futures::StreamExt;
+        use twolane::CpuStreamExt;
+        let a = keys.of("a");
+        let spin = || (0..400_000).fold(0, |sum, n| std::hint::black_box(sum ^ n));
+        let computed = || {
+            keys.busiest()
+                .first()
+                .map_or(Duration::ZERO, |key| key.computed)
+        };
+        let mut before = computed();
+        let mut is_charged = |what: &str| {
+            let now = computed();
+            assert!(now > before, "{what}");
+            before = now;
+        };
+        a.spawn_cpu(spin).await.unwrap();
+        is_charged("spawn_cpu");
+        a.spawn_cpu_with(move |_| Ok(spin())).await.unwrap();
+        is_charged("spawn_cpu_with");
+        a.spawn(async move { spin() }).await.unwrap();
+        is_charged("spawn");
+        a.try_reserve().unwrap().spawn_cpu(spin).await.unwrap();
+        is_charged("try_reserve");
+        a.reserve()
+            .await
+            .unwrap()
+            .spawn(async move { spin() })
+            .await
+            .unwrap();
+        is_charged("reserve");
+        let items = futures::stream::iter(0..10).map(move |_| spin());
+        a.stream_from_cpu(items, 4, |_| 1).collect::<Vec<_>>().await;
+        is_charged("stream_from_cpu");
+        let items = futures::stream::iter(0..10).on_cpu(&a).map(move |_| spin());
+        assert_eq!(items.buffered(2).collect::<Vec<_>>().await.len(), 10);
+        is_charged("on_cpu");
+        let in_time = a.with_deadline(Instant::now() + Duration::from_secs(60));
+        in_time.with_name("named").spawn_cpu(spin).await.unwrap();
+        is_charged("with_deadline, with_name");
+        let _entered = a.enter();
+        twolane::spawn_cpu(spin).await.unwrap();
+        is_charged("enter");
+        cpu.handle()
+            .spawn_io(async move { twolane::spawn_cpu(spin).await })
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(computed(), before, "the handle of `cpu` has no key");
     });
 }
 
 #[test]
 fn the_busiest_keys_come_by_what_they_used() {
-    on_both(1, async |_cpu, fair| {
-        let keys = ["a", "b", "c", "d", "e"];
-        for (n, key) in keys.into_iter().enumerate() {
+    on_both(1, async |_cpu, keys| {
+        for (n, key) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
             let spin = move || (0..n * 400_000).fold(0, |sum, n| std::hint::black_box(sum ^ n));
-            fair.key(key).spawn_cpu(spin).await.unwrap();
+            keys.of(key).spawn_cpu(spin).await.unwrap();
         }
-        let all = fair.busiest(usize::MAX);
+        let all = keys.busiest();
         assert_eq!(all.len(), 5);
-        assert!(all.is_sorted_by(|one, next| one.cpu_time >= next.cpu_time));
-        let name = |usage: &KeyUsage<&'static str>| *usage.key;
-        let two: Vec<_> = fair.busiest(2).iter().map(name).collect();
-        assert_eq!(two, [name(&all[0]), name(&all[1])]);
-        assert!(fair.busiest(0).is_empty());
-    });
-}
-
-#[test]
-fn too_many_keys_with_jobs_are_an_error_and_keys_without_make_room() {
-    on_both(1, async |_cpu, fair| {
-        let fair = fair.max_keys(2);
-        let (release, held) = keep_a_thread(&fair, "a");
-        let (b, c) = (
-            fair.key("b").spawn_cpu(|| ()),
-            fair.key("c").spawn_cpu(|| ()),
-        );
-        let error = fair.key("d").spawn_cpu(|| ()).await.unwrap_err();
-        assert!(matches!(error, FairError::KeysFull(2)), "{error}");
-        assert!(error.is_queue_full() && !error.is_key_full());
-        drop(release);
-        held.await.unwrap();
-        b.await.unwrap();
-        c.await.unwrap();
-        for key in ["e", "f", "g", "h"] {
-            fair.key(key).spawn_cpu(|| ()).await.unwrap();
+        assert!(all.is_sorted_by(|one, next| one.computed >= next.computed));
+        for key in 0..100 {
+            keys.of(&key.to_string()).spawn_cpu(|| ()).await.unwrap();
         }
-        assert!(fair.busiest(100).len() <= 2);
+        let most = keys.busiest();
+        assert_eq!(most.len(), 32);
+        assert_eq!(most[0].key, all[0].key);
     });
 }
 
 #[test]
 fn a_job_that_sleeps_pays_for_its_thread() {
-    on_both(1, async |_cpu, fair| {
+    on_both(1, async |_cpu, keys| {
         let sleep = || {
             let began = Instant::now();
             std::thread::sleep(Duration::from_millis(20));
             began.elapsed()
         };
-        let slept = fair.key("a").spawn_cpu(sleep).await.unwrap();
-        let paid = fair.busiest(1).pop().unwrap().cpu_time;
+        let slept = keys.of("a").spawn_cpu(sleep).await.unwrap();
+        let paid = keys.busiest()[0].computed;
         // A reading may be 10 µs old.
         assert!(
-            paid * 4 + Duration::from_micros(10) >= slept,
+            paid * 8 + Duration::from_micros(10) >= slept,
             "{paid:?} of {slept:?}"
         );
     });
@@ -244,31 +258,28 @@ fn a_job_that_sleeps_pays_for_its_thread() {
 
 #[test]
 fn a_job_waits_for_another_one_of_its_key() {
-    on_both(1, async |_cpu, fair| {
-        fn nested(
-            fair: Fair<&'static str>,
-            depth: u32,
-        ) -> futures::future::BoxFuture<'static, u32> {
+    on_both(1, async |_cpu, keys| {
+        fn nested(keys: Keys, depth: u32) -> BoxFuture<'static, u32> {
             Box::pin(async move {
                 match depth {
                     0 => 1,
                     depth => {
-                        let inner = nested(fair.clone(), depth - 1);
-                        fair.key("a").spawn(inner).await.unwrap() + 1
+                        let inner = nested(keys.clone(), depth - 1);
+                        keys.of("a").spawn(inner).await.unwrap() + 1
                     }
                 }
             })
         }
-        assert_eq!(nested(fair, 20).await, 21);
+        assert_eq!(nested(keys, 20).await, 21);
     });
 }
 
 #[test]
 fn a_suspended_future_has_no_turn_and_each_step_is_charged() {
-    on_both(1, async |_cpu, fair| {
-        let suspended = [0; 10].map(|_| fair.key("a").spawn(pending::<()>()));
-        assert_eq!(fair.key("a").spawn_cpu(|| 1).await.unwrap(), 1);
-        assert_eq!(fair.key("b").spawn_cpu(|| 1).await.unwrap(), 1);
+    on_both(1, async |_cpu, keys| {
+        let suspended = [0; 10].map(|_| keys.of("a").spawn(pending::<()>()));
+        assert_eq!(keys.of("a").spawn_cpu(|| 1).await.unwrap(), 1);
+        assert_eq!(keys.of("b").spawn_cpu(|| 1).await.unwrap(), 1);
         drop(suspended);
         let mut steps = 0;
         let stepped = poll_fn(move |cx| {
@@ -282,22 +293,21 @@ fn a_suspended_future_has_no_turn_and_each_step_is_charged() {
                 }
             }
         });
-        assert_eq!(fair.key("steps").spawn(stepped).await.unwrap(), 20);
-        let usage = fair.busiest(1).pop().unwrap();
-        assert_eq!(*usage.key, "steps");
+        assert_eq!(keys.of("steps").spawn(stepped).await.unwrap(), 20);
+        assert_eq!(keys.busiest()[0].key, "steps");
     });
 }
 
 #[test]
 fn jobs_run_before_anybody_awaits_them() {
-    on_both(1, async |_cpu, fair| {
+    on_both(1, async |_cpu, keys| {
         let ran = Arc::new(AtomicUsize::new(0));
         let count = || {
             let ran = ran.clone();
-            fair.key("a").spawn_cpu(move || ran.fetch_add(1, SeqCst))
+            keys.of("a").spawn_cpu(move || ran.fetch_add(1, SeqCst))
         };
         let tasks: Vec<_> = (0..50).map(|_| count()).collect();
-        fair.key("a").spawn_cpu(|| ()).await.unwrap();
+        keys.of("a").spawn_cpu(|| ()).await.unwrap();
         assert_eq!(ran.load(SeqCst), 50);
         drop(tasks);
     });
@@ -312,101 +322,99 @@ fn span() -> Option<&'static str> {
 fn a_job_runs_in_the_span_of_its_submitter_whoever_ends_before_it() {
     let subscriber = tracing_subscriber::registry();
     let _set = tracing::subscriber::set_default(subscriber);
-    on_both(1, async |_cpu, fair| {
-        let (release, held) = tracing::info_span!("first").in_scope(|| keep_a_thread(&fair, "a"));
-        let second = tracing::info_span!("second").in_scope(|| fair.key("a").spawn_cpu(span));
-        let outside = fair.key("a").spawn_cpu(span);
-        let future =
-            tracing::info_span!("third").in_scope(|| fair.key("a").spawn(async { span() }));
+    on_both(1, async |_cpu, keys| {
+        let (release, held) = tracing::info_span!("first").in_scope(|| keys.keep_a_thread("a"));
+        let second = tracing::info_span!("second").in_scope(|| keys.of("a").spawn_cpu(span));
+        let outside = keys.of("a").spawn_cpu(span);
+        let future = tracing::info_span!("third").in_scope(|| keys.of("a").spawn(async { span() }));
         drop(release);
         held.await.unwrap();
         assert_eq!(second.await.unwrap(), Some("second"));
-        assert_eq!(outside.await.unwrap(), Some("fair"), "not another job's");
+        assert_eq!(outside.await.unwrap(), None, "not another job's");
         assert_eq!(future.await.unwrap(), Some("third"));
-        assert_eq!(fair.key("a").spawn_cpu(span).await.unwrap(), None);
+        assert_eq!(keys.of("a").spawn_cpu(span).await.unwrap(), None);
     });
 }
 
 #[test]
 fn jobs_go_by_the_place_that_submits_them() {
-    on_both(1, async |cpu, fair| {
-        fair.key("a").spawn_cpu(|| ()).await.unwrap();
-        fair.key("a")
-            .by(&cpu.handle().with_name("thumbnail"))
-            .spawn(async {})
-            .await
-            .unwrap();
-        let (release, held) = keep_a_thread(&fair, "a");
-        let captured = Arc::new(());
-        let cancelled = fair.key("a").spawn_cpu(move || drop(captured));
-        drop(cancelled);
-        drop(release);
-        held.await.unwrap();
+    on_both(1, async |cpu, keys| {
+        keys.of("a").spawn_cpu(|| ()).await.unwrap();
+        let named = keys.of("a").with_name("thumbnail");
+        named.spawn(async {}).await.unwrap();
         let sites = format!("{}", cpu.handle().call_sites());
         assert!(
             sites.contains("contract.rs") && sites.contains("thumbnail"),
             "{sites}"
         );
-        assert!(!sites.contains("src/fair"), "{sites}");
     });
 }
 
 #[test]
-fn the_lanes_limit_does_not_count_what_waits_here() {
+fn the_limit_in_jobs_counts_all() {
     let io = tokio::runtime::Runtime::new().unwrap();
     let builder = CpuRuntime::builder().io_handle(io.handle().clone());
-    let normal = twolane::Priority::Normal;
-    let cpu = builder
-        .worker_threads(1)
-        .queue_limit(normal, 2)
-        .build()
-        .unwrap();
+    let builder = builder.worker_threads(1);
+    let cpu = builder.queue_limit(Priority::Normal, 3).build().unwrap();
     io.block_on(async {
-        let fair = Fair::new(&cpu.handle());
-        let (release, held) = keep_a_thread(&fair, "a");
-        let queued: Vec<_> = (0..50).map(|_| fair.key("a").spawn_cpu(|| ())).collect();
-        let plain = cpu.spawn_cpu(|| 1);
+        let keys = Keys(cpu.handle().clone());
+        let (release, held) = keys.keep_a_thread("a");
+        let [a, plain] = [keys.of("a"), cpu.handle().clone()].map(|it| it.spawn_cpu(|| 1));
+        let full = keys.of("b").spawn_cpu(|| 1).await.unwrap_err();
+        assert_eq!(full.kind(), JoinErrorKind::QueueFull);
+        assert!(full.to_string().contains("3 jobs"), "{full}");
+        let waits = keys.of("b").reserve();
         drop(release);
         held.await.unwrap();
-        assert_eq!(plain.await.unwrap(), 1);
-        assert!(join_all(queued).await.iter().all(Result::is_ok));
+        assert_eq!(waits.await.unwrap().spawn_cpu(|| 2).await.unwrap(), 2);
+        assert_eq!((a.await.unwrap(), plain.await.unwrap()), (1, 1));
+        // What was refused, or has ended, has left nothing behind.
+        for _ in 0..1_000 {
+            keys.of("b").spawn_cpu(|| ()).await.unwrap();
+        }
+    });
+}
+
+/// One key fills the part of the room that its share is, and the others have theirs.
+#[test]
+fn a_limit_in_time_leaves_each_key_its_part() {
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let builder = CpuRuntime::builder().io_handle(io.handle().clone());
+    let wait = Duration::from_millis(500);
+    let cpu = builder.worker_threads(1).max_wait(Priority::Normal, wait);
+    let cpu = cpu.build().unwrap();
+    io.block_on(async {
+        let keys = Keys(cpu.handle().clone());
+        let (release, held) = keys.keep_a_thread("z");
+        // Of each job nothing is known: it counts an eighth of 450 ms.
+        let fill = |cpu: twolane::Handle| {
+            let submit = || cpu.try_reserve().map(|permit| permit.spawn_cpu(|| ()));
+            std::iter::from_fn(|| submit().ok()).collect::<Vec<_>>()
+        };
+        let a = fill(keys.of("a"));
+        let refused = keys.of("a").spawn_cpu(|| ()).await.unwrap_err();
+        assert_eq!(refused.retry_after(), Some(wait));
+        let b = fill(keys.of("b"));
+        let plain = fill(cpu.handle().clone());
+        assert!(a.len() >= 4 && !b.is_empty() && !plain.is_empty());
+        assert!(a.len() > b.len(), "{} {}", a.len(), b.len());
+        drop(release);
+        held.await.unwrap();
+        join_all(a.into_iter().chain(b).chain(plain)).await;
+        let again = fill(keys.of("b"));
+        assert!(!again.is_empty(), "what they were charged is free again");
     });
 }
 
 #[test]
-fn limits_and_weights_of_zero_are_refused() {
-    let cpu = CpuRuntime::builder();
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let cpu = cpu.io_handle(io.handle().clone()).build().unwrap();
-    let fair = || Fair::<&str>::new(&cpu.handle());
-    for (text, does) in [
-        (
-            "max_queued_per_key(0)",
-            Box::new(|| drop(fair().max_queued_per_key(0))) as Box<dyn Fn()>,
-        ),
-        ("max_keys(0)", Box::new(|| drop(fair().max_keys(0)))),
-        (
-            "with_weight(0)",
-            Box::new(|| drop(fair().key("a").with_weight(0))),
-        ),
-    ] {
+fn bounds_and_weights_of_zero_are_refused() {
+    let zero: [(_, fn()); 2] = [
+        ("with_max_jobs(0)", || drop(Key::new("a").with_max_jobs(0))),
+        ("with_weight(0)", || drop(Key::new("a").with_weight(0))),
+    ];
+    for (text, does) in zero {
         let payload = catch_unwind(AssertUnwindSafe(does)).unwrap_err();
         let payload = payload.downcast::<&str>().unwrap();
         assert!(payload.contains(text), "{payload}");
     }
-}
-
-#[test]
-fn keys_that_come_once_leave_nothing() {
-    on_both(2, async |_cpu, _| {
-        let cpu = CpuRuntime::new().unwrap();
-        let fair = Fair::new(&cpu.handle()).max_keys(100);
-        for key in 0..5_000_u32 {
-            let alive = Arc::new(key);
-            let known = Arc::downgrade(&alive);
-            fair.key(alive.clone()).spawn_cpu(|| ()).await.unwrap();
-            drop((alive, known));
-        }
-        assert!(fair.busiest(usize::MAX).len() <= 100);
-    });
 }

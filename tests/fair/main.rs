@@ -10,31 +10,46 @@ mod dice;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use twolane::fair::FairTask;
-use twolane::{Backend, CpuRuntime, Fair, Priority};
+use twolane::metrics::KeyUsage;
+use twolane::{Backend, CpuRuntime, Handle, Task};
 
 /// On both backends, with so many threads.
-fn on_both(threads: usize, test: impl AsyncFn(CpuRuntime, Fair<&'static str>)) {
+fn on_both(threads: usize, test: impl AsyncFn(CpuRuntime, Keys)) {
     for backend in [Backend::Rayon, Backend::Runtime] {
         let io = tokio::runtime::Runtime::new().unwrap();
         let builder = CpuRuntime::builder().io_handle(io.handle().clone());
         let builder = builder.backend(backend);
         let cpu = builder.worker_threads(threads).build().unwrap();
-        let fair = Fair::new(&cpu.handle().with_priority(Priority::Normal));
-        io.block_on(test(cpu, fair));
+        let keys = Keys(cpu.handle().clone());
+        io.block_on(test(cpu, keys));
     }
 }
 
-/// A job that keeps a thread until the sender is dropped, and that has begun.
-fn keep_a_thread(fair: &Fair<&'static str>, key: &'static str) -> (Sender<()>, FairTask<()>) {
-    let (release, held): (_, Receiver<()>) = channel();
-    let (begun, has_begun) = channel();
-    let task = fair.key(key).spawn_cpu(move || {
-        begun.send(()).unwrap();
-        let _ = held.recv();
-    });
-    has_begun.recv().unwrap();
-    (release, task)
+/// Handles of keys, at the lane's default priority.
+#[derive(Clone)]
+struct Keys(Handle);
+
+impl Keys {
+    fn of(&self, key: &str) -> Handle {
+        self.0.with_key(key)
+    }
+
+    /// A job that keeps a thread until the sender is dropped, and that has begun.
+    fn keep_a_thread(&self, key: &str) -> (Sender<()>, Task<()>) {
+        let (release, held): (_, Receiver<()>) = channel();
+        let (begun, has_begun) = channel();
+        let task = self.of(key).spawn_cpu(move || {
+            begun.send(()).unwrap();
+            let _ = held.recv();
+        });
+        has_begun.recv().unwrap();
+        (release, task)
+    }
+
+    /// What the keys have used, the busiest first.
+    fn busiest(&self) -> Vec<KeyUsage> {
+        self.0.call_sites().keys().to_vec()
+    }
 }
 
 /// What jobs write down.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use twolane::{Backend, CpuRuntime, Fair};
+use twolane::{Backend, CpuRuntime, Handle, Key};
 
 use crate::dice::{Dice, seed_of_environment};
 
@@ -34,14 +34,15 @@ impl Drop for Job {
     }
 }
 
-async fn tenant(fair: Fair<u64>, cpu: twolane::Handle, mut dice: Dice, counts: Arc<Counts>) {
+async fn tenant(cpu: Handle, max_jobs: u16, mut dice: Dice, counts: Arc<Counts>) {
     for _ in 0..dice.below(60) {
-        let key = fair
-            .key(dice.below(12))
-            .with_weight(1 + dice.below(4) as u32);
+        let key = Key::new(dice.below(12).to_string()).with_max_jobs(max_jobs);
+        let key = match dice.once_in(8) {
+            true => cpu.clone(),
+            false => cpu.with_key(key.with_weight(1 + dice.below(4) as u16)),
+        };
         let key = match dice.once_in(6) {
-            true => key
-                .by(&cpu.with_deadline(Instant::now() + Duration::from_micros(dice.below(3_000)))),
+            true => key.with_deadline(Instant::now() + Duration::from_micros(dice.below(3_000))),
             false => key,
         };
         counts.submitted.fetch_add(1, SeqCst);
@@ -70,7 +71,7 @@ async fn tenant(fair: Fair<u64>, cpu: twolane::Handle, mut dice: Dice, counts: A
         };
         match dice.below(6) {
             0 => drop(task),
-            1 => drop(tokio::spawn(task)),
+            1 => task.detach(),
             2 => {
                 let _ =
                     tokio::time::timeout(Duration::from_micros(dice.below(500)), &mut task).await;
@@ -90,15 +91,13 @@ fn round(seed: u64) -> usize {
         .worker_threads(1 + dice.below(3) as usize)
         .build()
         .unwrap();
-    let fair = Fair::new(&cpu.handle());
-    let fair = fair.max_queued_per_key(1 + dice.below(8) as usize);
-    let fair = fair.max_keys(1 + dice.below(14) as usize);
+    let max_jobs = 1 + dice.below(8) as u16;
     io.block_on(async {
         let mut tenants = JoinSet::new();
         for _ in 0..8 {
             tenants.spawn(tenant(
-                fair.clone(),
-                cpu.handle(),
+                cpu.handle().clone(),
+                max_jobs,
                 dice.fork(),
                 counts.clone(),
             ));
@@ -115,7 +114,8 @@ fn round(seed: u64) -> usize {
     });
     // And with it the tasks that nobody awaits.
     drop(io);
-    let usage = fair.busiest(usize::MAX);
+    let usage = cpu.handle().call_sites();
+    let usage = usage.keys();
     assert!(
         usage.iter().all(|usage| usage.queued == 0),
         "seed {seed}: {usage:?}"

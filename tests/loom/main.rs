@@ -11,23 +11,14 @@
     reason = "the files are written for another crate, and only a part is used"
 )]
 
-#[path = "../../src/catch.rs"]
-mod catch;
-#[path = "../../src/fair/error.rs"]
-mod error;
-#[path = "../../src/fair/order.rs"]
-mod order;
 #[path = "../../engines/datafusion/src/polls.rs"]
 mod polls;
 #[path = "../../crates/core/tests/support/loom_sync.rs"]
 mod sync;
-#[path = "../../src/fair/turn.rs"]
-mod turn;
 #[path = "../../src/stream/window.rs"]
 mod window;
 
 mod of_polls;
-mod of_turns;
 mod of_windows;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds

@@ -86,9 +86,7 @@ const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 ///   for from its start to its end. Others are taken when a lane is built or has shut down,
 ///   when the process's default handle is set, and, where a lane is watched, when a thread
 ///   does the first and the last thing that the watch sees. Tokio and rayon have such locks
-///   too. One is held for longer: that of `twolane::Fair`, over the queues of its keys and
-///   the `Eq` and `Drop` of these. Each job that is submitted or ends takes it, and `busiest`
-///   keeps it for a look at all keys.
+///   too.
 ///
 /// # Examples
 ///

@@ -5,7 +5,7 @@
 //! files with loom's types in place of this module, `tests/shuttle` with shuttle's.
 
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub(crate) use std::sync::{Mutex, MutexGuard, mpsc};
 pub(crate) use std::thread_local;

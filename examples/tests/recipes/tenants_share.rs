@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use twolane::CpuRuntime;
 
 use crate::support::time_limit;
-use crate::tenants::{Customer, MAX_QUEUED, routes};
+use crate::tenants::{Customer, MAX_JOBS, routes};
 use crate::{busy, let_go, serve};
 
 #[test]
@@ -33,7 +33,7 @@ fn a_flood_is_answered_with_429_and_the_others_are_served() {
 
         // The threads are busy: the first jobs have their turn and no thread, and the others queue.
         let busy = tokio::task::block_in_place(|| busy(&lane.handle()));
-        let accepted = lane.handle().worker_threads() + MAX_QUEUED;
+        let accepted = lane.handle().worker_threads() + MAX_JOBS;
         let flood = (0..accepted + 10).map(|_| compress("of-acme"));
         let mut flood: FuturesUnordered<_> = flood.collect();
         for _ in 0..10 {

@@ -11,8 +11,8 @@ use std::mem;
 use stallwatch::Name;
 
 use crate::error::{CloseReason, JoinError};
-use crate::lane::{Submitter, thread};
-use crate::limits::Charge;
+use crate::lane::{Level, Submitter, thread};
+use crate::limits::{Charge, Expected};
 use crate::panics;
 use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed, thread_number};
 pub use permit::{Permit, Reserve};
@@ -21,12 +21,32 @@ pub use permit::{Permit, Reserve};
 impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let site = self.site_or_caller();
-        match (admit(self, Some(site)), late(self)) {
-            (Ok(charge), None) => take_on(self, charge, work, site),
+        let entry = Entry::new(self, self.site_or_caller());
+        match (admit(self, Some(entry)), late(self)) {
+            (Ok(charge), None) => take_on(self, charge, work, entry),
             (Ok(_), Some(late)) => refuse(self, late.into(), work),
             (Err(reason), _) => refuse(self, reason, work),
         }
+    }
+}
+
+/// What is known of a job at the door: whether it goes before others is asked here, once.
+#[derive(Clone, Copy)]
+struct Entry {
+    site: Name,
+    is_short: bool,
+}
+
+impl Entry {
+    #[inline]
+    fn new(submitter: &Submitter, site: Name) -> Self {
+        let is_short = submitter.level().is_short(site);
+        Self { site, is_short }
+    }
+
+    /// What a limit in time expects of it.
+    fn expected(self, level: &Level) -> Expected {
+        Some((self.is_short, level.counters.sites.held(self.site)))
     }
 }
 
@@ -38,35 +58,37 @@ fn refuse<W: Work>(submitter: &Submitter, reason: JoinError, work: W) -> Task<W:
     Task::refused(reason)
 }
 
-type Admitted = Result<Option<Box<Charge>>, JoinError>;
+type Admitted = Result<Option<Charge>, JoinError>;
 
 /// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
-/// limits of its priority, unless it is exempt. `site`: of the job, [`Name::OTHER`] for a permit
-/// whose job is not known, or `None` for a caller that would wait.
+/// limits of its priority and its key, unless it is exempt. `entry`: `None` for a caller that would
+/// wait.
 #[inline]
-fn admit(submitter: &Submitter, site: Option<Name>) -> Admitted {
+fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
     let closed = || submitter.close_reason().map(JoinError::from);
     if let Some(closed) = closed() {
         return Err(closed);
     }
-    let level = submitter.level();
-    let Some(limits) = &level.limits else {
+    let (level, key) = (submitter.level(), submitter.key.as_ref());
+    if !level.limits.is_set() && key.is_none() {
         return Ok(None);
-    };
-    if submitter.is_exempt() {
-        return Ok(Charge::exempt(limits));
     }
-    let admitted = limits.admit(site.map(|site| level.is_short(site)));
+    if submitter.is_exempt() {
+        return Ok(Charge::exempt(&level.limits, key));
+    }
+    let expected = entry.and_then(|entry| entry.expected(level));
+    let admitted = level.limits.admit(key, expected);
     // It may have been closed meanwhile.
     admitted.map(Some).map_err(|full| closed().unwrap_or(full))
 }
 
 /// Of a permit, whose job is there now.
-fn refusal(submitter: &Submitter, charge: Option<&Charge>, site: Name) -> Option<JoinError> {
+fn refusal(submitter: &Submitter, charge: Option<&Charge>, entry: Entry) -> Option<JoinError> {
     let cause = submitter.close_reason().or_else(|| late(submitter));
     let full = || {
         let charge = charge.filter(|_| !submitter.is_exempt())?;
-        charge.admit(submitter.level().is_short(site)).err()
+        let expected = entry.expected(submitter.level());
+        charge.admit_in_time(expected).err()
     };
     cause.map(JoinError::from).or_else(full)
 }
@@ -78,9 +100,9 @@ fn late(submitter: &Submitter) -> Option<CloseReason> {
 
 fn take_on<W: Work>(
     submitter: &Submitter,
-    charge: Option<Box<Charge>>,
+    charge: Option<Charge>,
     work: W,
-    site: Name,
+    entry: Entry,
 ) -> Task<W::Output> {
     let mut extras = Extras::new(charge, submitter.deadline);
     let lane = &submitter.levels.lane;
@@ -88,8 +110,9 @@ fn take_on<W: Work>(
         extras.hold_clock_of(&lane.io.handle);
     }
     let this_thread = thread_number();
-    let job = Job::new(submitter.scheduler(this_thread, site), work, extras);
-    job.submit(this_thread);
+    let scheduler = submitter.scheduler(this_thread, entry.site);
+    let job = Job::new(scheduler, work, extras);
+    job.submit(this_thread, entry.is_short);
     Task::new(job)
 }
 
@@ -105,7 +128,7 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     // The box hides the value's type: all such values share the code of their job.
     let value: Box<dyn Send> = Box::new(value);
     let submitter = submitter.clone().without_deadline();
-    let charge = submitter.level().limits.as_ref().and_then(Charge::exempt);
-    let site = submitter.site_or_caller();
-    take_on(&submitter, charge, closure(move || drop(value)), site).detach_quietly();
+    let charge = Charge::exempt(&submitter.level().limits, submitter.key.as_ref());
+    let entry = Entry::new(&submitter, submitter.site_or_caller());
+    take_on(&submitter, charge, closure(move || drop(value)), entry).detach_quietly();
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::sync::AcquireError;
 use tokio::task::coop;
 
-use super::Admitted;
+use super::{Admitted, Entry};
 use crate::error::{JoinError, JoinErrorKind};
 use crate::lane::Submitter;
 use crate::limits::{Charge, Limits};
@@ -45,12 +45,13 @@ use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work, 
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     pub(crate) submitter: Submitter,
-    charge: Option<Box<Charge>>,
+    charge: Option<Charge>,
 }
 
 impl Permit {
     pub(crate) fn try_new(submitter: &Submitter) -> Result<Self, JoinError> {
-        Self::of(super::admit(submitter, Some(submitter.site)), submitter)
+        let entry = Entry::new(submitter, submitter.site);
+        Self::of(super::admit(submitter, Some(entry)), submitter)
     }
 
     fn of(admitted: Admitted, submitter: &Submitter) -> Result<Self, JoinError> {
@@ -63,12 +64,12 @@ impl Permit {
     /// the stream.
     #[track_caller]
     pub(crate) fn for_stream(mut self) -> Result<Self, JoinError> {
-        let site = self.submitter.site_or_caller();
-        if let Some(cause) = super::refusal(&self.submitter, self.charge.as_deref(), site) {
+        let entry = Entry::new(&self.submitter, self.submitter.site_or_caller());
+        if let Some(cause) = super::refusal(&self.submitter, self.charge.as_ref(), entry) {
             self.submitter.count(Event::Rejected);
             return Err(cause);
         }
-        self.charge.iter().for_each(|it| it.reserve());
+        self.charge.iter().for_each(Charge::reserve);
         self.submitter = self.submitter.without_deadline();
         Ok(self)
     }
@@ -180,9 +181,9 @@ impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let Self { submitter, charge } = self;
-        let site = submitter.site_or_caller();
-        match super::refusal(&submitter, charge.as_deref(), site) {
-            None => super::take_on(&submitter, charge, work, site),
+        let entry = Entry::new(&submitter, submitter.site_or_caller());
+        match super::refusal(&submitter, charge.as_ref(), entry) {
+            None => super::take_on(&submitter, charge, work, entry),
             Some(cause) => super::refuse(&submitter, cause, work),
         }
     }
@@ -191,8 +192,8 @@ impl Submit for Permit {
 debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |it: &Self| it.submitter.deadline);
 
 /// Waits for room, and looks now and then whether it has come with time.
-async fn acquire(limits: Arc<Limits>) -> Result<Box<Charge>, AcquireError> {
-    let mut acquire = pin!(limits.clone().acquire());
+async fn acquire(limits: Arc<Limits>, charge: Charge) -> Result<Charge, AcquireError> {
+    let mut acquire = pin!(charge.acquire());
     let Some(every) = limits.max_wait() else {
         return acquire.await;
     };
@@ -205,7 +206,7 @@ async fn acquire(limits: Arc<Limits>) -> Result<Box<Charge>, AcquireError> {
     }
 }
 
-type Acquire = dyn Future<Output = Result<Box<Charge>, AcquireError>> + Send + Sync;
+type Acquire = dyn Future<Output = Result<Charge, AcquireError>> + Send + Sync;
 
 /// A future that waits for a permit of the queue.
 ///
@@ -286,20 +287,25 @@ impl Reserve {
         block_on(self)
     }
 
+    /// Whether to wait, if the lane is full. For the time of a key nobody waits, nor for a key's jobs.
+    fn waits(&self, full: &JoinError) -> bool {
+        let has_key = self.submitter.key.is_some();
+        full.kind() == JoinErrorKind::QueueFull && !(has_key && full.retry_after().is_some())
+    }
+
     fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Admitted> {
-        let acquire = match &mut self.waits {
-            Some(acquire) => acquire,
-            waits => match (
-                super::admit(&self.submitter, None),
-                &self.submitter.level().limits,
-            ) {
-                (Err(full), Some(limits)) if full.kind() == JoinErrorKind::QueueFull => {
-                    waits.insert(Box::pin(acquire(limits.clone())))
+        if self.waits.is_none() {
+            match super::admit(&self.submitter, None) {
+                Err(full) if self.waits(&full) => {
+                    let (limits, key) = (&self.submitter.level().limits, &self.submitter.key);
+                    let charge = Charge::new(limits, key.as_ref())?;
+                    self.waits = Some(Box::pin(acquire(limits.clone(), charge)));
                 }
-                (admitted, _) => return Poll::Ready(admitted),
-            },
-        };
-        let charge = ready!(acquire.as_mut().poll(cx)).map(Some);
+                admitted => return Poll::Ready(admitted),
+            }
+        }
+        let waits = self.waits.as_mut().expect("it waits");
+        let charge = ready!(waits.as_mut().poll(cx)).map(Some);
         let closed = |_| self.submitter.levels.lane.reason_once_closed().into();
         Poll::Ready(charge.map_err(closed))
     }

@@ -37,6 +37,9 @@ pub enum JoinErrorKind {
     /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended. Or the job
     /// would have waited for longer than its [`max_wait`](crate::Builder::max_wait).
     QueueFull,
+    /// The job's [key](crate::Handle::with_key) has as many jobs that have not ended as
+    /// [`Key::with_max_jobs`](crate::Key::with_max_jobs) allows. A service answers 429.
+    KeyFull,
     /// The job's [deadline](crate::Handle::with_deadline) passed before its start, a later poll of
     /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure
     /// without a checkpoint that has started returns its output, late or not.) Or the time of

@@ -12,10 +12,6 @@ use crate::panics::PanicPayload;
 pub(crate) use close_reason::CloseReason;
 pub use kind::JoinErrorKind;
 
-const FULL: &str = "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended, or \
-                    the job would wait for longer than its Builder::max_wait; shed the load (HTTP \
-                    503), or wait for a permit with Handle::reserve";
-
 /// The error of a [`Task`](crate::Task) whose job has no output.
 ///
 /// The names are those of [`tokio::task::JoinError`]. That type cannot be built outside
@@ -45,10 +41,48 @@ enum Repr {
     /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
     Closed(CloseReason),
-    /// Never taken on: one of the limits. Not 0: that in time, in milliseconds.
-    QueueFull(u32),
+    /// Never taken on: one of the limits.
+    Full(Full),
     /// The reader of a stream has taken nothing for so long.
     LateReader(Duration),
+}
+
+/// The limit that refuses a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Full {
+    /// `Builder::queue_limit`.
+    Jobs(usize),
+    /// `Builder::max_wait`.
+    Time(Duration),
+    /// `Key::with_max_jobs`.
+    Key(u16),
+    /// The table of keys.
+    Keys,
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHED: &str = "shed the load (HTTP 503), or wait for a permit with Handle::reserve";
+        match self {
+            Self::Jobs(most) => write!(
+                f,
+                "the CPU lane is full: {most} jobs have not ended, its Builder::queue_limit; {SHED}"
+            ),
+            Self::Time(most) => write!(
+                f,
+                "the CPU lane is full: the job would wait for longer than {most:?}, its \
+                 Builder::max_wait; {SHED}"
+            ),
+            Self::Key(most) => write!(
+                f,
+                "{most} jobs of this key have not ended, its Key::with_max_jobs: submit fewer at a \
+                 time (HTTP 429), or raise it"
+            ),
+            Self::Keys => f.write_str(
+                "too many keys have jobs on this lane, some ten thousand: shed the load (HTTP 503)",
+            ),
+        }
+    }
 }
 
 /// The error of a stream whose reader has taken nothing for so long.
@@ -100,10 +134,8 @@ impl JoinError {
         Self::of_unwinding(PanicPayload::new(payload))
     }
 
-    /// A limit of the queue, in time if it is `Some`, refuses the job.
-    pub(crate) fn queue_full(max_wait: Option<Duration>) -> Self {
-        let most = max_wait.map_or(0, |most| most.as_millis() as u32);
-        Self(Repr::QueueFull(most))
+    pub(crate) fn full(limit: Full) -> Self {
+        Self(Repr::Full(limit))
     }
 
     /// Why the job was closed, if it was.
@@ -136,13 +168,15 @@ impl JoinError {
         match self.0 {
             Repr::Panicked(_) => JoinErrorKind::Panic,
             Repr::Closed(cause) => cause.into(),
-            Repr::QueueFull(_) => JoinErrorKind::QueueFull,
+            Repr::Full(Full::Key(_)) => JoinErrorKind::KeyFull,
+            Repr::Full(_) => JoinErrorKind::QueueFull,
             Repr::LateReader(_) => JoinErrorKind::Expired,
         }
     }
 
-    /// Returns true if the queue was full, the job's deadline passed, or the lane was shut
-    /// down: a service answers 503 to these.
+    /// Returns true if the queue was full, or that of the job's key, the job's deadline passed, or
+    /// the lane was shut down: a service answers 503 to these, or 429 if the
+    /// [key is full](JoinErrorKind::KeyFull).
     ///
     /// A closure of [`spawn_cpu`](crate::Handle::spawn_cpu) has not run then, unless
     /// [`within`](crate::Task::within) gave up on it: then it may still run. A future, and a
@@ -164,8 +198,8 @@ impl JoinError {
     /// assert_eq!(status, 503);
     /// ```
     pub fn is_unavailable(&self) -> bool {
-        use JoinErrorKind::{Expired, QueueFull, Shutdown};
-        matches!(self.kind(), QueueFull | Expired | Shutdown)
+        use JoinErrorKind::{Expired, KeyFull, QueueFull, Shutdown};
+        matches!(self.kind(), KeyFull | QueueFull | Expired | Shutdown)
     }
 
     /// Returns after which time it is worth trying again, if the job was refused because it would
@@ -186,7 +220,7 @@ impl JoinError {
     /// ```
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0 {
-            Repr::QueueFull(most @ 1..) => Some(Duration::from_millis(most.into())),
+            Repr::Full(Full::Time(most)) => Some(most),
             _ => None,
         }
     }
@@ -313,7 +347,7 @@ impl fmt::Display for JoinError {
         match &self.0 {
             Repr::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
             Repr::Closed(cause) => f.write_str(cause.text()),
-            Repr::QueueFull(_) => f.write_str(FULL),
+            Repr::Full(limit) => limit.fmt(f),
             Repr::LateReader(limit) => write!(
                 f,
                 "the reader of the stream took nothing for its `reader_timeout` of {limit:?}: set a \
@@ -328,7 +362,7 @@ impl fmt::Debug for JoinError {
         match &self.0 {
             Repr::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
             Repr::Closed(cause) => write!(f, "JoinError::{cause:?}"),
-            Repr::QueueFull(_) => f.write_str("JoinError::QueueFull"),
+            Repr::Full(limit) => write!(f, "JoinError::{:?}({limit:?})", self.kind()),
             Repr::LateReader(limit) => write!(f, "JoinError::LateReader({limit:?})"),
         }
     }

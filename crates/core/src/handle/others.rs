@@ -6,6 +6,7 @@ use std::time::Instant;
 use stallwatch::Name;
 
 use super::{EnterGuard, Handle, IoHandle, NoCurrentHandle};
+use crate::key::Key;
 use crate::lane::thread;
 use crate::priority::Priority;
 
@@ -154,6 +155,60 @@ impl Handle {
     /// ```
     pub fn with_name(&self, name: &str) -> Self {
         self.with(|submitter| submitter.site = Name::named(name))
+    }
+
+    /// Returns a handle whose jobs get the share of that key: a tenant, a user, an API token.
+    ///
+    /// Keys that have jobs queued at a priority share its threads equally, or by
+    /// [weight](Key::with_weight). So a flood of one does not queue before the others. Jobs without
+    /// a key are those of one more key, of weight 1. The guide says when you need it:
+    /// `twolane::guide::fair`.
+    ///
+    /// - **What a job takes is measured** when its step ends, and charged to its key: the CPU time of
+    ///   its thread, or an eighth of the time if that is more, since a job that sleeps keeps a
+    ///   thread. So ten jobs of 1 ms cost as much as one of 10 ms. Not counted is what rayon runs for
+    ///   the job on other threads.
+    /// - **An absent key earns no credit.** It keeps its debt until no job is queued. A key that
+    ///   comes is behind those that have used less.
+    /// - **A future is charged by step**, and so is a stream.
+    /// - **A running job is not interrupted.** A key waits for the jobs that run now.
+    /// - Within a key short jobs pass long ones, as [without](crate::Builder::short_jobs_first), and
+    ///   else the order is FIFO.
+    ///
+    /// **Limits.** A key has room for [256 jobs](Key::with_max_jobs) that have not ended; one more
+    /// fails with [`KeyFull`](crate::JoinErrorKind::KeyFull). Some ten thousand keys may have jobs
+    /// at a time; a job of one more fails with [`QueueFull`](crate::JoinErrorKind::QueueFull). A
+    /// [`queue_limit`](crate::Builder::queue_limit) counts all jobs. With a
+    /// [`max_wait`](crate::Builder::max_wait) a key may fill the part of the room that its share is.
+    /// [`reserve`](Self::reserve) waits for the `queue_limit` alone, and else fails as
+    /// [`try_reserve`](Self::try_reserve) does.
+    ///
+    /// The key goes along as the [name](Self::with_name) does. Inside the jobs themselves the
+    /// current handle has no key. What a job of the lane submits is not refused, but it counts.
+    /// [`install`](Self::install) waits for no turn, and is not charged.
+    ///
+    /// # Cost
+    ///
+    /// About half a microsecond for a job: an allocation, two locks that only threads of the lane
+    /// take, and two readings of the clock. A key that is known takes some 300 bytes, and the first
+    /// one of a priority a table of 256 KB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
+    /// use twolane::{JoinErrorKind, Key};
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let tenant = cpu.handle().with_key(Key::new("acme").with_max_jobs(32));
+    /// match tenant.spawn_cpu(|| 6 * 7).await {
+    ///     Err(error) if error.kind() == JoinErrorKind::KeyFull => println!("429: {error}"),
+    ///     Err(error) if error.is_unavailable() => println!("503: {error}"),
+    ///     answer => assert_eq!(answer?, 42),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn with_key(&self, key: impl Into<Key>) -> Self {
+        self.with(|submitter| submitter.key = Some(key.into()))
     }
 
     /// Returns a handle whose jobs have a deadline: a time after which they are of no use.

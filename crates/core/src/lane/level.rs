@@ -27,9 +27,10 @@ use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
 use crate::io_lane::enter_for_drop;
+use crate::key::Key;
 use crate::limits::{Limit, Limits};
-use crate::metrics::Metrics;
-use crate::pace::{Length, Shares};
+use crate::metrics::{KeyUsage, Metrics};
+use crate::pace::{Length, Popped, Shares};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, Runnable, Worker};
@@ -38,7 +39,7 @@ pub(crate) struct Level {
     pub(crate) lane: Arc<Lane>,
     pub(crate) priority: Priority,
     queue: RunQueue,
-    pub(crate) limits: Option<Arc<Limits>>,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) counters: Counters,
     /// Of a level whose threads keep to different cores: where they run jobs.
     cores: Option<Cores>,
@@ -94,7 +95,6 @@ impl Level {
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
         let (page, shares_page) = self.counters.page(index);
-        let limits = self.limits.as_ref();
         Worker {
             priority: self.priority,
             closed: &self.lane.closed,
@@ -103,9 +103,9 @@ impl Level {
             shares_page,
             timings: self.counters.timings.as_deref(),
             sites: &self.counters.sites,
-            times_all: limits.is_some_and(|it| it.max_wait().is_some()),
+            times_all: self.limits.max_wait().is_some(),
             shares: self.queue.shares(),
-            is_short: false,
+            popped: Popped::default(),
             paused: Duration::ZERO,
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
@@ -115,7 +115,7 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let mut metrics = self.counters.read();
         metrics.tokio_tasks = self.tokio_tasks() as u64;
-        if let Some((jobs, in_use)) = self.limits.as_ref().and_then(|it| it.jobs()) {
+        if let Some((jobs, in_use)) = self.limits.jobs() {
             metrics.queue_limit = Some(jobs as u64);
             metrics.permits_in_use = in_use as u64;
         }
@@ -141,8 +141,13 @@ impl Level {
     }
 
     /// Queues a job that is new, or was woken.
-    pub(super) fn enqueue(self: &Arc<Self>, job: Arc<dyn Runnable>, is_short: bool) {
-        self.queue.push(job, is_short);
+    pub(super) fn enqueue(
+        self: &Arc<Self>,
+        job: Arc<dyn Runnable>,
+        is_short: bool,
+        key: Option<&Key>,
+    ) {
+        self.queue.push(job, is_short, key);
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
@@ -158,12 +163,32 @@ impl Level {
         }
     }
 
+    /// The keys that have used most.
+    pub(super) fn keys(&self) -> Vec<KeyUsage> {
+        let busiest = self
+            .queue
+            .keyed()
+            .map(|keyed| keyed.busiest(KeyUsage::MOST));
+        let usage = |(key, queued, computed): (Key, usize, Duration)| KeyUsage {
+            key: key.name().to_owned(),
+            priority: self.priority,
+            queued: queued as u64,
+            computed,
+        };
+        busiest.into_iter().flatten().map(usage).collect()
+    }
+
     /// Closes up to `most` queued jobs, which resolves their tasks. It does not drop their
     /// work, since a user destructor may block. The caller does that with
     /// [`discard`](discard), on a thread that may block.
     pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Runnable>> {
-        let queued = iter::from_fn(|| self.queue.pop(&mut false)).take(most);
-        self.lane.close_all(queued.collect())
+        let mut popped = Popped::default();
+        let queued = iter::from_fn(|| {
+            let job = self.queue.pop(&mut popped);
+            self.queue.end_turn(&mut popped);
+            job
+        });
+        self.lane.close_all(queued.take(most).collect())
     }
 
     /// Closes the queued jobs and drops their work, on this thread.

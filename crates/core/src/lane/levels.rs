@@ -55,7 +55,10 @@ impl Levels {
         let sites = self
             .all()
             .flat_map(|level| level.counters.call_sites(level.priority));
-        CallSites::new(sites.collect())
+        CallSites::new(
+            sites.collect(),
+            self.all().flat_map(|level| level.keys()).collect(),
+        )
     }
 
     pub(crate) fn has_queued(&self) -> bool {
@@ -78,8 +81,7 @@ impl Levels {
     }
 
     pub(super) fn limits(&self) -> impl Iterator<Item = &Semaphore> {
-        let limits = self.all().filter_map(|level| level.limits.as_ref());
-        limits.flat_map(|limits| limits.semaphores())
+        self.all().flat_map(|level| level.limits.semaphores())
     }
 
     /// Ends every wait for a permit with an error.

@@ -26,9 +26,14 @@
 //! had their turn. A job that is tried among the short ones, and shows that its site is long, counts
 //! for the others.
 
+use std::mem;
 use std::sync::Arc;
 
-use crate::pace::Shares;
+use once_cell::race::OnceBox;
+
+use super::keyed::Keyed;
+use crate::key::Key;
+use crate::pace::{Popped, Shares};
 use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
 use crate::task::Runnable;
 
@@ -44,6 +49,8 @@ pub(crate) struct RunQueue {
     /// Ready jobs in a row that passed those that yielded. Two threads that pop at the same time
     /// may miscount by one.
     passed_yielded: AtomicUsize,
+    /// Not set before the first job that has a key.
+    keyed: OnceBox<Keyed>,
 }
 
 impl RunQueue {
@@ -54,10 +61,16 @@ impl RunQueue {
             yielded: Queue::default(),
             shares,
             passed_yielded: AtomicUsize::new(0),
+            keyed: OnceBox::new(),
         }
     }
 
-    pub(super) fn push(&self, job: Arc<dyn Runnable>, is_short: bool) {
+    pub(super) fn push(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
+        if let Some(key) = key {
+            let new = || Box::new(Keyed::new(self.shares.anew()));
+            let keyed = self.keyed.get_or_init(new);
+            return keyed.push(key.clone(), job, is_short);
+        }
         let queue = if is_short { &self.short } else { &self.ready };
         queue.push(job);
     }
@@ -68,26 +81,44 @@ impl RunQueue {
     /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
     /// whether the lane is closed: an active worker goes on until it finds the queue empty.
     pub(crate) fn put_back(&self, job: Arc<dyn Runnable>, yielded: bool) {
-        if yielded {
+        let key = job.key().cloned();
+        if yielded && key.is_none() {
             self.yielded.push(job);
         } else {
             // Its site may have turned long meanwhile.
-            let is_short = job.is_short();
-            self.push(job, is_short);
+            let is_short = job.is_short() && !yielded;
+            self.push(job, is_short, key.as_ref());
         }
     }
 
-    /// `is_short`: is set to whether the job has the share of the short ones.
+    /// Call [`end_turn`](Self::end_turn) once the job's step has ended, or if it will not run.
     #[inline]
-    pub(crate) fn pop(&self, is_short: &mut bool) -> Option<Arc<dyn Runnable>> {
-        *is_short = false;
+    pub(crate) fn pop(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
+        match self.keyed.get().filter(|keyed| keyed.len() > 0) {
+            None => self.pop_plain(popped),
+            Some(keyed) => keyed
+                .pop(popped, || self.has_plain(), |popped| self.pop_plain(popped))
+                .or_else(|| self.pop_plain(popped)),
+        }
+    }
+
+    /// Any number of times.
+    #[cold]
+    pub(super) fn end_turn(&self, popped: &mut Popped) {
+        if let (Some(turn), Some(keyed)) = (popped.turn.take(), self.keyed.get()) {
+            keyed.end(&turn, mem::take(&mut popped.computed), popped.is_short);
+        }
+    }
+
+    fn pop_plain(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
+        popped.is_short = false;
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
         if self.has_short() {
             let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
             let short = || self.short.pop();
             let is_turn = self.shares.is_turn_of_short(others_wait);
             if let Some(short) = is_turn.then(short).flatten() {
-                *is_short = true;
+                popped.is_short = true;
                 return Some(short);
             }
         } else {
@@ -117,11 +148,24 @@ impl RunQueue {
         !self.short.is_empty()
     }
 
+    /// What the jobs of keys wait in, once there was one.
+    pub(super) fn keyed(&self) -> Option<&Keyed> {
+        self.keyed.get()
+    }
+
+    fn keyed_len(&self) -> usize {
+        self.keyed.get().map_or(0, Keyed::len)
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.short.len() + self.ready.len() + self.yielded.len()
+        self.short.len() + self.ready.len() + self.yielded.len() + self.keyed_len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.short.is_empty() && self.ready.is_empty() && self.yielded.is_empty()
+        !self.has_plain() && self.keyed_len() == 0
+    }
+
+    fn has_plain(&self) -> bool {
+        !(self.short.is_empty() && self.ready.is_empty() && self.yielded.is_empty())
     }
 }

@@ -12,6 +12,8 @@ use stallwatch::{Entered, Name};
 
 use super::{Level, thread};
 use crate::error::CloseReason;
+use crate::key::Key;
+use crate::pace::Popped;
 use crate::sync::Ordering::SeqCst;
 use crate::task::{Counters, RegistryKey, Runnable, Schedule};
 
@@ -33,8 +35,12 @@ impl Schedule for Scheduler {
         lane.is_closed().then(|| lane.reason_for_jobs())
     }
 
-    fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool) {
-        self.level.enqueue(job, is_short);
+    fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
+        self.level.enqueue(job, is_short, key);
+    }
+
+    fn end_turn(&self, popped: &mut Popped) {
+        self.level.queue().end_turn(popped);
     }
 
     #[inline]

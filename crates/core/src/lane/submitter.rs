@@ -9,6 +9,7 @@ use stallwatch::Name;
 use super::scheduler::Scheduler;
 use super::{Level, Levels, thread};
 use crate::error::CloseReason;
+use crate::key::Key;
 use crate::pace::Step;
 use crate::pace::clock::now;
 use crate::priority::Priority;
@@ -24,6 +25,7 @@ pub(crate) struct Submitter {
     /// What is submitted needs no permit of a limited queue.
     pub(crate) is_unlimited: bool,
     pub(crate) deadline: Option<Instant>,
+    pub(crate) key: Option<Key>,
 }
 
 impl Submitter {
@@ -34,6 +36,7 @@ impl Submitter {
             site: Name::OTHER,
             is_unlimited: false,
             deadline: None,
+            key: None,
         }
     }
 

@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use tokio::sync::{AcquireError, Semaphore};
 
+use super::keys::{Keys, Slot};
 use crate::guard::on_drop;
 use crate::pace::Shares;
 use crate::pace::clock::now;
@@ -46,6 +47,8 @@ const SHORT: u32 = 1 << 31;
 /// The charge of a waiter that has had its turn, and so is not refused. It counts in
 /// [`Backlog::recent`].
 const RESERVED: u32 = 1 << 30;
+/// In [`Backlog::charged`].
+const OF_KEYS: usize = 2;
 /// In [`Backlog::recent`]: how many there are.
 const TURNS: u64 = (1 << 32) - 1;
 
@@ -54,8 +57,9 @@ pub(crate) struct Backlog {
     threads: u64,
     /// The room of one thread, in microseconds.
     share: u32,
-    /// What is charged, in microseconds: others, and short ones.
-    charged: [AtomicU64; 2],
+    /// What is charged, in microseconds: others, short ones, and the jobs of keys.
+    charged: [AtomicU64; 3],
+    keys: Arc<Keys>,
     /// The turns of this window whose job is not queued yet; in the high half, which window it is.
     recent: AtomicU64,
     /// Those that no waiter has taken; closed, it ends all waits.
@@ -67,13 +71,19 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    pub(super) fn new(max_wait: Duration, threads: usize, shares: &Arc<Shares>) -> Self {
+    pub(super) fn new(
+        max_wait: Duration,
+        threads: usize,
+        shares: &Arc<Shares>,
+        keys: &Arc<Keys>,
+    ) -> Self {
         Self {
             max_wait,
             threads: threads as u64,
             // `Builder::max_wait` has a limit that fits.
             share: (max_wait * 9 / 10).as_micros() as u32,
-            charged: [AtomicU64::new(0), AtomicU64::new(0)],
+            charged: Default::default(),
+            keys: keys.clone(),
             recent: AtomicU64::new(0),
             turns: Semaphore::new(0),
             waiters: AtomicUsize::new(0),
@@ -84,8 +94,9 @@ impl Backlog {
 
     /// Whether a job would wait for no longer than it may.
     pub(super) fn admits(&self, is_short: bool) -> bool {
-        let [others, short] = [0, 1].map(|kind: usize| self.charged[kind].load(SeqCst));
-        let room = u64::from(self.share) * self.threads;
+        let [others, short, _] = self.charged();
+        // Beside the keys, all jobs without one are one more.
+        let room = self.room() / (1 + self.keys.weights());
         if is_short {
             return short < room * 4 / 5;
         }
@@ -93,6 +104,25 @@ impl Backlog {
         let may_pass = (short > 0).then(|| self.shares.may_pass() / 5);
         let left = 1.0 - (1.5 * self.used(Duration::ZERO)).min(0.8);
         others == 0 || ((others + may_pass.unwrap_or(0)) as f64) < room as f64 * left
+    }
+
+    /// As [`admits`](Self::admits), for a job of a key that will hold a thread for so long.
+    pub(super) fn admits_key(&self, slot: Slot, time: Option<Duration>) -> bool {
+        let [others, short, of_keys] = self.charged();
+        let (own, other_keys) = self.keys.charged(slot);
+        let weight = u64::from(slot.weight);
+        let weights = weight + other_keys + u64::from(others + short > 0);
+        let share = self.room() * weight / weights;
+        let is_free = others + short + of_keys < self.room();
+        own < share && (is_free || own + u64::from(self.expect(time)) <= share)
+    }
+
+    fn charged(&self) -> [u64; 3] {
+        [0, 1, 2].map(|kind: usize| self.charged[kind].load(SeqCst))
+    }
+
+    fn room(&self) -> u64 {
+        u64::from(self.share) * self.threads
     }
 
     pub(super) fn admits_waiter(&self) -> bool {
@@ -131,9 +161,14 @@ impl Backlog {
         micros.max(1)
     }
 
-    /// Returns the charge of a job that is queued.
-    pub(super) fn charge(&self, time: Option<Duration>, is_short: bool) -> u32 {
+    /// Returns the charge of a job that is queued. `slot`: that of its key.
+    pub(super) fn charge(&self, time: Option<Duration>, is_short: bool, slot: Option<Slot>) -> u32 {
         let micros = self.expect(time);
+        if let Some(slot) = slot {
+            self.keys.charge(slot, micros.into());
+            self.charged[OF_KEYS].fetch_add(micros.into(), SeqCst);
+            return micros;
+        }
         self.charged[usize::from(is_short)].fetch_add(micros.into(), SeqCst);
         micros | if is_short { SHORT } else { 0 }
     }
@@ -148,14 +183,21 @@ impl Backlog {
         RESERVED
     }
 
-    pub(super) fn give_back(&self, charge: u32) {
-        let charged = &self.charged[usize::from(charge & SHORT != 0)];
+    pub(super) fn give_back(&self, charge: u32, slot: Option<Slot>) {
+        let is_short = charge & SHORT != 0;
+        let kind = slot.map_or(usize::from(is_short), |_| OF_KEYS);
+        let charged = &self.charged[kind];
         // (If its window is over, it is one of another, which may count one more then.)
         let one_less = |word| (word & TURNS > 0).then(|| word - 1);
         match charge {
             0 => return,
             RESERVED => _ = self.recent.fetch_update(SeqCst, SeqCst, one_less),
-            _ => _ = charged.fetch_sub((charge & !SHORT).into(), SeqCst),
+            _ => {
+                let micros = (charge & !SHORT).into();
+                slot.into_iter()
+                    .for_each(|it| self.keys.discharge(it, micros));
+                charged.fetch_sub(micros, SeqCst);
+            }
         }
         self.give_turns();
     }

@@ -1,18 +1,21 @@
-//! [`Limits`]: how much one priority takes on, in jobs and in time. [`Charge`]: what a job, or a
-//! permit, has of both.
+//! [`Limits`]: how much one priority takes on, in jobs, in time, and of each key. [`Charge`]: what a
+//! job, or a permit, has of these.
 
 mod backlog;
+mod keys;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{AcquireError, Semaphore};
 
-use crate::error::JoinError;
+use crate::error::{Full, JoinError};
+use crate::key::Key;
 use crate::pace::{Shares, Took};
 use crate::panics::run_hook;
 use crate::sync::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use backlog::Backlog;
+use keys::{Keys, Slot};
 
 /// The settings of the builder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +29,12 @@ pub(crate) struct Limits {
     jobs: Option<(usize, Semaphore)>,
     /// [`Builder::max_wait`](crate::Builder::max_wait).
     time: Option<Backlog>,
+    /// [`Key::with_max_jobs`](crate::Key::with_max_jobs).
+    keys: Arc<Keys>,
 }
+
+/// What a job is expected to be like. `None`: whoever waits does not know.
+pub(crate) type Expected = Option<(bool, Option<Duration>)>;
 
 impl Limits {
     #[cfg(test)]
@@ -35,13 +43,22 @@ impl Limits {
         self.time.as_ref().is_none_or(Backlog::is_free)
     }
 
-    /// `None` without a limit. `shares`: those of the queue.
-    pub(crate) fn new(setting: Limit, threads: usize, shares: &Arc<Shares>) -> Option<Arc<Self>> {
-        let limits = Self {
+    /// `shares`: those of the queue.
+    pub(crate) fn new(setting: Limit, threads: usize, shares: &Arc<Shares>) -> Arc<Self> {
+        let keys = Arc::<Keys>::default();
+        Arc::new(Self {
             jobs: setting.jobs.map(|jobs| (jobs, Semaphore::new(jobs))),
-            time: setting.wait.map(|wait| Backlog::new(wait, threads, shares)),
-        };
-        (limits.jobs.is_some() || limits.time.is_some()).then(|| Arc::new(limits))
+            time: setting
+                .wait
+                .map(|wait| Backlog::new(wait, threads, shares, &keys)),
+            keys,
+        })
+    }
+
+    /// Whether the builder has set one.
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        self.jobs.is_some() || self.time.is_some()
     }
 
     pub(crate) fn semaphores(&self) -> impl Iterator<Item = &Semaphore> {
@@ -64,42 +81,24 @@ impl Limits {
         self.time.iter().for_each(Backlog::give_turns);
     }
 
-    /// Admits a job from outside, now or not at all. `is_short`: `None` for a caller that would
-    /// wait, whose job is not refused later.
+    /// Admits a job from outside, now or not at all. `expected`: `None` for a caller that would wait,
+    /// whose job is not refused later.
     pub(crate) fn admit(
         self: &Arc<Self>,
-        is_short: Option<bool>,
-    ) -> Result<Box<Charge>, JoinError> {
-        self.admit_in_time(is_short)?;
-        if let Some((_, permits)) = &self.jobs {
+        key: Option<&Key>,
+        expected: Expected,
+    ) -> Result<Charge, JoinError> {
+        let mut charge = Charge::new(self, key)?;
+        charge.admit_in_time(expected)?;
+        if let Some((most, permits)) = &self.jobs {
             let permit = permits.try_acquire();
-            permit.map_err(|_| JoinError::queue_full(None))?.forget();
-        }
-        let charge = Charge::new(self, self.jobs.is_some());
-        if is_short.is_none() {
-            charge.reserve();
-        }
-        Ok(charge)
-    }
-
-    fn admit_in_time(&self, is_short: Option<bool>) -> Result<(), JoinError> {
-        let admits = |it: &Backlog| match is_short {
-            Some(is_short) => it.admits(is_short),
-            None => it.admits_waiter(),
-        };
-        let full = self.time.as_ref().filter(|it| !admits(it));
-        full.map_or(Ok(()), |it| Err(JoinError::queue_full(Some(it.max_wait))))
-    }
-
-    /// Waits until it can admit a job. A wait for time holds no permit of the limit in jobs.
-    pub(crate) async fn acquire(self: Arc<Self>) -> Result<Box<Charge>, AcquireError> {
-        let mut charge = Charge::new(&self, false);
-        if let Some(backlog) = &self.time {
-            charge.time.store(backlog.acquire().await?, Relaxed);
-        }
-        if let Some((_, permits)) = &self.jobs {
-            permits.acquire().await?.forget();
+            permit
+                .map_err(|_| JoinError::full(Full::Jobs(*most)))?
+                .forget();
             charge.has_permit = AtomicBool::new(true);
+        }
+        if expected.is_none() {
+            charge.reserve();
         }
         Ok(charge)
     }
@@ -110,49 +109,103 @@ pub(crate) struct Charge {
     has_permit: AtomicBool,
     /// What it counts in the [`Backlog`], or 0.
     time: AtomicU32,
+    key: Option<OfKey>,
+}
+
+/// A job of a key.
+struct OfKey {
+    key: Key,
+    /// In [`Keys`]. `None` for a job that is exempt, where the table was full.
+    slot: Option<Slot>,
+    has_ended: AtomicBool,
 }
 
 // Relaxed: but for the release, only the thread that queues or runs the job uses it.
 impl Charge {
-    fn new(limits: &Arc<Limits>, has_permit: bool) -> Box<Self> {
-        Box::new(Self {
+    /// Counts a job of the key.
+    pub(crate) fn new(limits: &Arc<Limits>, key: Option<&Key>) -> Result<Self, JoinError> {
+        let slot = key.map(|key| limits.keys.take(key)).transpose()?;
+        Ok(Self::with_slot(limits, key, slot))
+    }
+
+    fn with_slot(limits: &Arc<Limits>, key: Option<&Key>, slot: Option<Slot>) -> Self {
+        Self {
             limits: limits.clone(),
-            has_permit: AtomicBool::new(has_permit),
+            has_permit: AtomicBool::new(false),
             time: AtomicU32::new(0),
-        })
+            key: key.map(|key| OfKey {
+                key: key.clone(),
+                slot,
+                has_ended: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// For what needs no permit. It counts in time all the same.
-    pub(crate) fn exempt(limits: &Arc<Limits>) -> Option<Box<Self>> {
-        limits.time.is_some().then(|| Self::new(limits, false))
+    pub(crate) fn exempt(limits: &Arc<Limits>, key: Option<&Key>) -> Option<Self> {
+        let slot = key.and_then(|key| limits.keys.take(key).ok());
+        let counts = limits.time.is_some() || key.is_some();
+        counts.then(|| Self::with_slot(limits, key, slot))
     }
 
-    /// Of a permit, whose job is there now: whether it is admitted in time. One that was waited for
-    /// has its room.
-    pub(crate) fn admit(&self, is_short: bool) -> Result<(), JoinError> {
-        match self.time.load(Relaxed) {
-            0 => self.limits.admit_in_time(Some(is_short)),
-            _ => Ok(()),
+    pub(crate) fn key(&self) -> Option<&Key> {
+        Some(&self.key.as_ref()?.key)
+    }
+
+    fn slot(&self) -> Option<Slot> {
+        self.key.as_ref()?.slot
+    }
+
+    /// Waits until it has room for a job. A wait for time holds no permit of the limit in jobs.
+    pub(crate) async fn acquire(mut self) -> Result<Self, AcquireError> {
+        let limits = self.limits.clone();
+        if let Some(backlog) = limits.time.as_ref().filter(|_| self.key.is_none()) {
+            self.time = AtomicU32::new(backlog.acquire().await?);
         }
+        if let Some((_, permits)) = &limits.jobs {
+            permits.acquire().await?.forget();
+            self.has_permit = AtomicBool::new(true);
+        }
+        Ok(self)
+    }
+
+    /// Of a permit whose job is there now: whether it is admitted in time. One that was waited for
+    /// has its room.
+    pub(crate) fn admit_in_time(&self, expected: Expected) -> Result<(), JoinError> {
+        let Some(backlog) = self.limits.time.as_ref() else {
+            return Ok(());
+        };
+        let admits = match (self.slot(), expected) {
+            _ if self.time.load(Relaxed) != 0 => true,
+            (Some(slot), _) => backlog.admits_key(slot, expected.and_then(|(_, time)| time)),
+            (None, Some((is_short, _))) => backlog.admits(is_short),
+            (None, None) => backlog.admits_waiter(),
+        };
+        let full = || JoinError::full(Full::Time(backlog.max_wait));
+        admits.then_some(()).ok_or_else(full)
     }
 
     /// Of a permit that was admitted: its job is about to come, and is not refused.
     pub(crate) fn reserve(&self) {
-        if let Some(backlog) = &self.limits.time {
-            backlog.give_back(self.time.swap(backlog.reserve(), Relaxed));
+        if let Some(backlog) = self.limits.time.as_ref().filter(|_| self.key.is_none()) {
+            self.set(backlog, backlog.reserve());
         }
     }
 
     /// Call before the job is queued. `time`: for how long it will hold a thread, if that is known.
-    pub(crate) fn queue(&self, time: Option<Duration>, is_short: bool) {
+    pub(crate) fn queue(&self, time: impl FnOnce() -> Option<Duration>, is_short: bool) {
         if let Some(backlog) = &self.limits.time {
-            let charge = backlog.charge(time, is_short);
-            backlog.give_back(self.time.swap(charge, Relaxed));
+            self.set(backlog, backlog.charge(time(), is_short, self.slot()));
         }
+    }
+
+    fn set(&self, backlog: &Backlog, charge: u32) {
+        backlog.give_back(self.time.swap(charge, Relaxed), self.slot());
     }
 
     /// Call where its step has ended, which had the share of short jobs or not.
     pub(crate) fn end(&self, took: &Took, is_short: bool) {
+        let is_short = is_short && self.key.is_none();
         if let Some(backlog) = self.limits.time.as_ref().filter(|_| is_short) {
             backlog.used(took.held);
         }
@@ -161,7 +214,7 @@ impl Charge {
     /// Call where the job is suspended, or will not run.
     pub(crate) fn pause(&self) {
         if let Some(backlog) = &self.limits.time {
-            backlog.give_back(self.time.swap(0, Relaxed));
+            self.set(backlog, 0);
         }
     }
 
@@ -171,6 +224,11 @@ impl Charge {
         let permits = self.limits.jobs.as_ref();
         if let Some((_, permits)) = permits.filter(|_| self.has_permit.swap(false, Relaxed)) {
             run_hook("the waker of a `Reserve`", || permits.add_permits(1));
+        }
+        let slot = self.slot();
+        let has_ended = |of: &OfKey| of.has_ended.swap(true, Relaxed);
+        if let Some(slot) = slot.filter(|_| !self.key.as_ref().is_some_and(has_ended)) {
+            self.limits.keys.give_back(slot);
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod call_sites;
 pub(crate) mod histogram;
 pub(crate) mod io_watch;
+mod keys;
 pub(crate) mod timings;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 pub use call_sites::{CallSite, CallSites};
 pub use histogram::DurationHistogram;
+pub use keys::KeyUsage;
 
 /// How much the bridges of one priority have buffered, if the lane has histograms.
 pub(crate) type Held = Option<Arc<AtomicUsize>>;

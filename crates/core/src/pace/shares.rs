@@ -39,6 +39,14 @@ impl Shares {
         }
     }
 
+    /// As these were at first.
+    pub(crate) fn anew(&self) -> Self {
+        Self {
+            lead: AtomicI64::new(0),
+            burst: self.burst,
+        }
+    }
+
     /// A step has taken so much of a thread's time, or some of which it is a sample.
     pub(crate) fn add(&self, is_short: bool, time: Duration) {
         let micros = time.as_micros().min(1 << 40) as i64;

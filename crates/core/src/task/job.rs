@@ -19,6 +19,7 @@ use super::{
     Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Runnable, Schedule, StepEnd, Worker,
 };
 use crate::error::{CloseReason, JoinError};
+use crate::key::Key;
 use crate::limits::Charge;
 use crate::pace::clock::now;
 use crate::panics::{call_logged, drop_quietly, run_hook};
@@ -52,11 +53,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Queues the job for the first time. The number of the submitting thread selects what it
     /// counts on.
-    pub(crate) fn submit(self: &Arc<Self>, by_thread: usize) {
+    pub(crate) fn submit(self: &Arc<Self>, by_thread: usize, is_short: bool) {
         let counters = self.scheduler.counters();
         counters.count_from(by_thread, Event::Submitted);
         counters.sites.submitted(self.scheduler.site(), by_thread);
-        self.enqueue();
+        self.enqueue(is_short);
     }
 
     /// Queues the job again if it is suspended.
@@ -64,17 +65,17 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if self.state.wake() {
             self.scheduler.count(Event::Woken);
             self.extras.hold_clock();
-            self.enqueue();
+            self.enqueue(self.scheduler.is_short());
         }
     }
 
-    fn enqueue(self: &Arc<Self>) {
+    fn enqueue(self: &Arc<Self>, is_short: bool) {
         if self.scheduler.counters().timings.is_some() {
             self.queued_at.store(now(), Relaxed);
         }
-        let is_short = self.scheduler.is_short();
         self.charge(|| is_short);
-        self.scheduler.enqueue(self.clone(), is_short);
+        let key = self.extras.charge().and_then(Charge::key);
+        self.scheduler.enqueue(self.clone(), is_short, key);
     }
 
     /// Call before the job is queued.
@@ -82,7 +83,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     pub(super) fn charge(&self, is_short: impl FnOnce() -> bool) {
         if let Some(charge) = self.extras.charge() {
             let sites = &self.scheduler.counters().sites;
-            charge.queue(sites.held(self.scheduler.site()), is_short());
+            charge.queue(|| sites.held(self.scheduler.site()), is_short());
         }
     }
 
@@ -173,7 +174,12 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
         // subscriber, and of destructors that run with the job's last reference. The
         // closure borrows `self`: moving the reference costs more than the rest of a
         // step's bookkeeping.
-        let end = match call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten() {
+        let end = call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten();
+        // It had no step.
+        if worker.popped.turn.is_some() {
+            self.scheduler.end_turn(&mut worker.popped);
+        }
+        let end = match end {
             Some(ToIdle::Suspended) => StepEnd::Suspended,
             Some(ToIdle::Requeue) => {
                 let yielded = worker.yielded;
@@ -187,6 +193,10 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
 
     fn is_short(&self) -> bool {
         self.scheduler.is_short()
+    }
+
+    fn key(&self) -> Option<&Key> {
+        self.extras.charge().and_then(Charge::key)
     }
 
     fn close(&self, cause: CloseReason) {

@@ -362,7 +362,7 @@ impl<T> Future for Task<T> {
         let output = match &mut self.0 {
             Inner::Job(job) => ready!(job.poll(cx)),
             Inner::Io(future) => ready!(future.poll(cx)),
-            Inner::Refused(reason) => Err(mem::replace(reason, JoinError::queue_full(None))),
+            Inner::Refused(reason) => Err(mem::replace(reason, CloseReason::ShutDown.into())),
             Inner::Over => panic!("a `Task` was polled after it had returned its output"),
         };
         if let Some(budget) = budget {

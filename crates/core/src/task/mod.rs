@@ -50,6 +50,8 @@ use std::time::Instant;
 use stallwatch::{Entered, Name};
 
 use crate::error::{CloseReason, JoinError};
+use crate::key::Key;
+use crate::pace::Popped;
 pub(crate) use block_on::{assert_may_block, block_on};
 pub use context::{AbortHandle, Cancelled, JobContext};
 pub(crate) use counters::{Counters, Event, thread_number};
@@ -105,6 +107,7 @@ pub(crate) trait Runnable: Cancel {
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd;
     /// As [`Schedule::is_short`].
     fn is_short(&self) -> bool;
+    fn key(&self) -> Option<&Key>;
     /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
     /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
@@ -122,8 +125,10 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Why the jobs end of a lane that is closed.
     fn reason_for_jobs(&self) -> Option<CloseReason>;
     /// Pushes the job to the queue. It is new or was woken.
-    fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool);
+    fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>);
 
+    /// The step of the job has ended, or it has none: so has the turn of its key, if there is one.
+    fn end_turn(&self, popped: &mut Popped);
     /// Whether the site's next step goes before those that are not known to be short.
     fn is_short(&self) -> bool;
     /// Registers a job that may be in none of the lane's queues, so that a shutdown

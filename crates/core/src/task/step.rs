@@ -66,7 +66,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = catch(|| self.extras.in_scope(step));
         let (ended, took) = observed.end(worker);
         if let Some((charge, took)) = self.extras.charge().zip(took) {
-            charge.end(&took, worker.is_short);
+            charge.end(&took, worker.popped.is_short);
+        }
+        // Before the awaiter is told: it may look at what its key has used.
+        if worker.popped.turn.is_some() {
+            self.scheduler.end_turn(&mut worker.popped);
         }
         worker.yielded = ended.yielded;
         if ended.cancelled {

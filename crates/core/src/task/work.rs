@@ -224,7 +224,7 @@ struct Inner {
     origin: Option<Origin>,
     deadline: Option<Instant>,
     /// On a level with limits.
-    charge: Option<Box<Charge>>,
+    charge: Option<Charge>,
     clock: HeldClock,
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
 impl Extras {
     /// For a job that this thread submits.
     #[inline]
-    pub(crate) fn new(charge: Option<Box<Charge>>, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(charge: Option<Charge>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
         if origin.is_none() && charge.is_none() && deadline.is_none() {
             return Self(None);
@@ -268,7 +268,7 @@ impl Extras {
 
     #[inline]
     pub(super) fn charge(&self) -> Option<&Charge> {
-        self.0.as_ref()?.charge.as_deref()
+        self.0.as_ref()?.charge.as_ref()
     }
 
     pub(super) fn held_clock(&self) -> Option<&Handle> {

@@ -14,7 +14,7 @@ use super::counters::Page;
 use super::{Event, Job, Schedule, Work, ticker};
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::timings::Timings;
-use crate::pace::{Shares, Step, Took};
+use crate::pace::{Popped, Shares, Step, Took};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -52,8 +52,7 @@ pub(crate) struct Worker<'a> {
     /// Each step is a sample: the level has a limit in time.
     pub(crate) times_all: bool,
     pub(crate) shares: &'a Shares,
-    /// The job that it runs has the share of the short ones, unless it shows that its site is long.
-    pub(crate) is_short: bool,
+    pub(crate) popped: Popped,
     /// How long its step waited for the quota.
     pub(crate) paused: Duration,
     /// Set if the threads of the level keep to different cores.
@@ -103,7 +102,8 @@ impl<'a> Worker<'a> {
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
         let (outer, nth) = begin(in_cpu_context);
         let site = job.scheduler.site();
-        let sample = self.sites.sample(site, nth, self.times_all);
+        let all = self.times_all || self.popped.turn.is_some();
+        let sample = self.sites.sample(site, nth, all);
         let step = (sample.is_some() || self.timings.is_some()).then(|| {
             let queued_at = job.queued_at.load(Relaxed);
             // It may go on without having been queued again.
@@ -144,9 +144,12 @@ impl Observed<'_> {
                 timings.add(took, 1);
             }
             if let Some(sample) = self.sample {
-                let computed = sample.add(took);
-                worker.is_short &= !sample.is_long();
-                worker.shares.add(worker.is_short, computed);
+                let (computed, popped) = (sample.add(took), &mut worker.popped);
+                popped.is_short &= !sample.is_long();
+                popped.computed = took.computed;
+                if !popped.has_key() {
+                    worker.shares.add(popped.is_short, computed);
+                }
             }
         }
         (ended, took)

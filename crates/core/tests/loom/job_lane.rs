@@ -9,7 +9,8 @@ use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
-use crate::pace::Shares;
+use crate::key::Key;
+use crate::pace::{Popped, Shares};
 use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::{Counters, Event, RegistryKey, Runnable, Schedule, StepEnd, Worker};
@@ -60,7 +61,7 @@ impl Level {
             times_all: false,
             sites: &lane.counters.sites,
             shares: &lane.shares,
-            is_short: false,
+            popped: Popped::default(),
             paused: Duration::ZERO,
             place: None,
             yielded: false,
@@ -125,7 +126,7 @@ impl Schedule for Level {
     }
 
     /// The control thread has ended already.
-    fn enqueue(&self, job: Arc<dyn Runnable>, _: bool) {
+    fn enqueue(&self, job: Arc<dyn Runnable>, _: bool, _: Option<&Key>) {
         self.0.queue.push(job);
         fence(SeqCst);
         if self.reason_for_jobs().is_some() {
@@ -153,6 +154,8 @@ impl Schedule for Level {
     fn counters(&self) -> &Counters {
         &self.0.counters
     }
+
+    fn end_turn(&self, _: &mut Popped) {}
 
     fn is_short(&self) -> bool {
         false

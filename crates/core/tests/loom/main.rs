@@ -23,6 +23,8 @@ mod build_error;
 mod error;
 #[path = "../../src/guard.rs"]
 mod guard;
+#[path = "../../src/key.rs"]
+mod key;
 #[path = "../../src/limits/mod.rs"]
 mod limits;
 #[path = "../../src/metrics/mod.rs"]

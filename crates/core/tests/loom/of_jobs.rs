@@ -85,7 +85,7 @@ impl Subject {
     }
 
     fn submit(&self) -> Task<u8> {
-        self.job.submit(0);
+        self.job.submit(0, false);
         Task::new(self.job.clone())
     }
 
@@ -326,7 +326,7 @@ fn the_end_against_a_detached_task() {
         let output = Arc::new(());
         let kept = output.clone();
         let job = Job::new(level.clone(), closure(move || kept), Extras::default());
-        job.submit(0);
+        job.submit(0, false);
         let runner = thread::spawn({
             let level = level.clone();
             move || _ = level.run_next()

@@ -36,6 +36,8 @@ mod error;
 #[path = "../../src/guard.rs"]
 mod guard;
 mod io_lane;
+#[path = "../../src/key.rs"]
+mod key;
 #[path = "../../src/lane/mod.rs"]
 mod lane;
 #[path = "../../src/limits/mod.rs"]

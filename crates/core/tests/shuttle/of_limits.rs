@@ -27,20 +27,20 @@ fn limits(threads: usize) -> Arc<Limits> {
 fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
     let wait = Some(100 * MS);
     let shares = Arc::new(Shares::new(threads, wait));
-    Limits::new(Limit { jobs, wait }, threads, &shares).unwrap()
+    Limits::new(Limit { jobs, wait }, threads, &shares)
 }
 
 /// A job that takes that long, or nobody knows how long, of a site of its own. It is queued.
-fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<Box<Charge>> {
-    let charge = limits.admit(Some(is_short)).ok()?;
-    charge.queue(time, is_short);
+fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<Charge> {
+    let charge = limits.admit(None, Some((is_short, None))).ok()?;
+    charge.queue(|| time, is_short);
     Some(charge)
 }
 
 /// Queues such jobs until one is refused.
 fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Charge> {
     let jobs = std::iter::from_fn(|| job(limits, time, is_short));
-    jobs.map(|charge| *charge).collect()
+    jobs.collect()
 }
 
 /// One schedule: nothing runs beside it.
@@ -67,8 +67,11 @@ fn a_charge_is_given_back_once() {
     check(|| {
         let limits = limits(1);
         let others = job(&limits, Some(200 * MS), false);
-        let one: Arc<Charge> = limits.admit(Some(true)).unwrap().into();
-        one.queue(None, true);
+        let one: Arc<Charge> = limits
+            .admit(None, Some((true, None)))
+            .map(Arc::new)
+            .unwrap();
+        one.queue(|| None, true);
         let worker = thread::spawn({
             let one = one.clone();
             move || {
@@ -91,7 +94,7 @@ fn who_waits_for_room_gets_it() {
         let all = fill(&limits, Some(200 * MS), false);
         let waiters = [(), ()].map(|()| {
             let limits = limits.clone();
-            thread::spawn(move || drop(block_on(limits.acquire()).unwrap()))
+            thread::spawn(move || drop(block_on(acquire(limits)).unwrap()))
         });
         let other = limits.clone();
         let other = thread::spawn(move || drop(job(&other, Some(70 * MS), false)));
@@ -104,10 +107,14 @@ fn who_waits_for_room_gets_it() {
     });
 }
 
-type Waiters = Vec<Pin<Box<dyn Future<Output = Result<Box<Charge>, AcquireError>>>>>;
+async fn acquire(limits: Arc<Limits>) -> Result<Charge, AcquireError> {
+    Charge::new(&limits, None).unwrap().acquire().await
+}
+
+type Waiters = Vec<Pin<Box<dyn Future<Output = Result<Charge, AcquireError>>>>>;
 
 fn waiters(limits: &Arc<Limits>, n: usize) -> Waiters {
-    let wait = || Box::pin(limits.clone().acquire()) as _;
+    let wait = || Box::pin(acquire(limits.clone())) as _;
     std::iter::repeat_with(wait).take(n).collect()
 }
 
@@ -117,7 +124,7 @@ fn admitted(waiters: &mut Waiters) -> Vec<Charge> {
     let mut all = Vec::new();
     waiters.retain_mut(|it| match it.as_mut().poll(&mut cx) {
         Poll::Ready(charge) => {
-            all.push(*charge.unwrap());
+            all.push(charge.unwrap());
             false
         }
         Poll::Pending => true,
@@ -136,7 +143,7 @@ fn a_turn_that_is_not_taken_goes_to_the_next() {
         assert!(admitted(&mut first).is_empty());
         let next = thread::spawn({
             let limits = limits.clone();
-            move || drop(block_on(limits.acquire()).unwrap())
+            move || drop(block_on(acquire(limits)).unwrap())
         });
         let worker = thread::spawn(move || drop(all));
         drop(first);
@@ -160,13 +167,13 @@ fn there_are_no_more_turns_than_threads_before_their_jobs_are_queued() {
         assert_eq!(first.len(), 2);
         assert!(admitted(&mut waiters).is_empty());
         // Not against one that does not wait.
-        assert!(limits.admit(Some(false)).is_ok());
+        assert!(limits.admit(None, Some((false, None))).is_ok());
         let time = Some(80 * MS);
-        first.iter().for_each(|it| it.queue(time, false));
+        first.iter().for_each(|it| it.queue(|| time, false));
         // 160 of 180: there is room for others.
         let next = admitted(&mut waiters);
         assert_eq!(next.len(), 2);
-        next.iter().for_each(|it| it.queue(time, false));
+        next.iter().for_each(|it| it.queue(|| time, false));
         assert!(admitted(&mut waiters).is_empty());
         drop(first);
         assert_eq!(admitted(&mut waiters).len(), 2);
@@ -199,7 +206,7 @@ fn short_jobs_that_come_and_go_do_not_pass_a_wait_for_ever() {
         let mut ended = 0;
         while admitted(&mut waiters).is_empty() {
             drop(short.remove(0));
-            short.extend(job(&limits, Some(9 * MS), true).map(|charge| *charge));
+            short.extend(job(&limits, Some(9 * MS), true));
             // After some of them, another one has had its turn.
             ended += 1;
             if ended % 10 == 0 {
@@ -215,17 +222,25 @@ fn a_permit_that_was_tried_counts_no_time_before_its_job_and_asks_again_then() {
     alone(|| {
         let limits = limits(1);
         let mut permits: Vec<_> = (0..100)
-            .map(|_| limits.admit(Some(false)).unwrap())
+            .map(|_| limits.admit(None, Some((false, None))).unwrap())
             .collect();
         let all = fill(&limits, Some(30 * MS), false);
         assert_eq!(all.len(), 3);
-        assert!(permits.iter().all(|it| it.admit(false).is_err()));
+        assert!(
+            permits
+                .iter()
+                .all(|it| it.admit_in_time(Some((false, None))).is_err())
+        );
         // A short one is not refused for those.
-        assert!(permits.iter().all(|it| it.admit(true).is_ok()));
+        assert!(
+            permits
+                .iter()
+                .all(|it| it.admit_in_time(Some((true, None))).is_ok())
+        );
         drop(all);
         let one = permits.pop().unwrap();
-        one.admit(false).unwrap();
-        one.queue(None, false);
+        one.admit_in_time(Some((false, None))).unwrap();
+        one.queue(|| None, false);
         drop((one, permits));
         assert!(limits.is_free());
     });
@@ -237,7 +252,7 @@ fn a_permit_that_was_waited_for_is_not_refused() {
         let limits = limits(1);
         let one = admitted(&mut waiters(&limits, 1)).pop().unwrap();
         let _all = fill(&limits, Some(30 * MS), false);
-        one.admit(false).unwrap();
+        one.admit_in_time(Some((false, None))).unwrap();
     });
 }
 
@@ -263,7 +278,7 @@ fn jobs_are_admitted_while_those_before_them_take_no_longer() {
     alone(|| {
         // 180 ms of room: the twelfth finds 165.
         assert_eq!(fill(&limits(2), Some(15 * MS), false).len(), 12);
-        let refused = |limits: &Arc<Limits>| limits.admit(Some(false)).err().unwrap();
+        let refused = |limits: &Arc<Limits>| limits.admit(None, Some((false, None))).err().unwrap();
         let limits = limits(1);
         let _all = fill(&limits, Some(15 * MS), false);
         assert_eq!(refused(&limits).kind(), JoinErrorKind::QueueFull);
@@ -306,7 +321,7 @@ fn short_jobs_have_room_of_their_own() {
         let _long = fill(&limits, Some(40 * MS), false);
         // Four fifths of it.
         assert_eq!(fill(&limits, Some(9 * MS), true).len(), 8);
-        assert!(limits.admit(Some(false)).is_err());
+        assert!(limits.admit(None, Some((false, None))).is_err());
     });
 }
 
@@ -328,8 +343,8 @@ fn what_is_exempt_counts_in_time() {
     alone(|| {
         let limits = limits(1);
         let own: Vec<_> = (0..8).map(|_| Charge::exempt(&limits).unwrap()).collect();
-        own.iter().for_each(|own| own.queue(None, false));
-        assert!(limits.admit(Some(false)).is_err());
+        own.iter().for_each(|own| own.queue(|| None, false));
+        assert!(limits.admit(None, Some((false, None))).is_err());
         drop(own);
         assert!(limits.is_free());
         let (jobs, wait) = (Some(1), None);
@@ -346,14 +361,21 @@ fn both_limits_hold() {
         let three = fill(&limits, Some(MS), false);
         assert_eq!(three.len(), 3);
         assert_eq!(limits.jobs(), Some((3, 3)));
-        assert_eq!(limits.admit(Some(false)).err().unwrap().retry_after(), None);
+        assert_eq!(
+            limits
+                .admit(None, Some((false, None)))
+                .err()
+                .unwrap()
+                .retry_after(),
+            None
+        );
         drop(three);
         assert_eq!(limits.jobs(), Some((3, 0)));
         let one = fill(&limits, Some(500 * MS), false);
         assert_eq!(one.len(), 1);
         assert!(
             limits
-                .admit(Some(false))
+                .admit(None, Some((false, None)))
                 .err()
                 .unwrap()
                 .retry_after()

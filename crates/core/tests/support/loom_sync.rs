@@ -6,7 +6,7 @@ use std::task::Waker;
 use loom::thread;
 
 pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 

@@ -5,7 +5,7 @@ use std::io;
 use std::task::Waker;
 
 pub(crate) use shuttle::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, mpsc};
 pub(crate) use shuttle::thread_local;

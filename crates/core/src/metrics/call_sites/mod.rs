@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::time::Duration;
 use std::{fmt, vec};
 
+use super::KeyUsage;
 use crate::priority::Priority;
 use stallwatch::escaped;
 pub(crate) use table::{Running, Sample, Sites};
@@ -96,12 +97,36 @@ pub struct CallSite {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct CallSites(Vec<CallSite>);
+pub struct CallSites {
+    sites: Vec<CallSite>,
+    keys: Vec<KeyUsage>,
+}
 
 impl CallSites {
-    pub(crate) fn new(mut sites: Vec<CallSite>) -> Self {
+    pub(crate) fn new(mut sites: Vec<CallSite>, keys: Vec<KeyUsage>) -> Self {
         sites.sort_by(|a, b| (b.total_run, &a.site).cmp(&(a.total_run, &b.site)));
-        Self(sites)
+        Self { sites, keys }
+    }
+
+    /// The 32 [keys](crate::Key) of each priority that have computed most, by that. Names of keys are
+    /// labels without a bound, so export these few.
+    ///
+    /// Workers that pop a job of a key wait while it looks at all keys that are known, 10,000 at most.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let acme = cpu.handle().with_key("acme");
+    /// acme.spawn_cpu(|| (0..100_000_u64).sum::<u64>()).await.unwrap();
+    /// for usage in cpu.handle().call_sites().keys() {
+    ///     println!("{}: {:?}, {} queued", usage.key, usage.computed, usage.queued);
+    /// }
+    /// # }
+    /// ```
+    pub fn keys(&self) -> &[KeyUsage] {
+        &self.keys
     }
 }
 
@@ -109,7 +134,7 @@ impl Deref for CallSites {
     type Target = [CallSite];
 
     fn deref(&self) -> &[CallSite] {
-        &self.0
+        &self.sites
     }
 }
 
@@ -118,7 +143,7 @@ impl IntoIterator for CallSites {
     type IntoIter = vec::IntoIter<CallSite>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.sites.into_iter()
     }
 }
 
@@ -127,7 +152,7 @@ impl<'a> IntoIterator for &'a CallSites {
     type IntoIter = std::slice::Iter<'a, CallSite>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.sites.iter()
     }
 }
 
@@ -135,7 +160,7 @@ impl<'a> IntoIterator for &'a CallSites {
 /// in names are escaped.
 impl fmt::Display for CallSites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.iter().map(|site| escaped(&site.site)).collect();
+        let names: Vec<_> = self.sites.iter().map(|site| escaped(&site.site)).collect();
         let widths = names.iter().map(|name| name.chars().count());
         let width = widths.chain([4]).max().unwrap_or_default();
         write!(
@@ -148,7 +173,7 @@ impl fmt::Display for CallSites {
             "    run in all      mean   run p50   run p99  wait p50  wait p99"
         )?;
         let short = |time: Option<Duration>| time.map_or("-".to_owned(), |t| format!("{t:.1?}"));
-        for (site, name) in self.0.iter().zip(names) {
+        for (site, name) in self.sites.iter().zip(names) {
             write!(f, "{name:width$}  ")?;
             write!(f, "{:8} {:>10} ", format!("{:?}", site.priority), site.jobs)?;
             write!(f, "{:>9} {:>9} ", site.running, short(site.running_for))?;

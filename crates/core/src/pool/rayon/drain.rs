@@ -198,8 +198,8 @@ impl<S: Fn()> Activity<'_, S> {
 
     #[inline]
     fn next_job(&mut self) -> Option<Arc<dyn Runnable>> {
-        let (queue, is_short) = (self.level.queue(), &mut self.worker.is_short);
-        self.next.take().or_else(|| queue.pop(is_short))
+        let (queue, popped) = (self.level.queue(), &mut self.worker.popped);
+        self.next.take().or_else(|| queue.pop(popped))
     }
 
     fn run(&mut self, job: Arc<dyn Runnable>) {

@@ -200,7 +200,7 @@ fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
     loop {
-        while let Some(job) = level.queue().pop(&mut worker.is_short) {
+        while let Some(job) = level.queue().pop(&mut worker.popped) {
             budget::refill();
             if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
                 level.queue().put_back(job, yielded);

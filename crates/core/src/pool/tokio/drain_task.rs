@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use ::tokio::task::{block_in_place, spawn_blocking};
 
 use crate::lane::{Level, thread as lane_thread};
+use crate::pace::Popped;
 use crate::panics;
 use crate::pool::drain_tasks::DrainTasks;
 use crate::task::{Runnable, StepEnd};
@@ -44,17 +45,13 @@ impl Future for DrainTask {
     /// has a cooperative budget.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let (level, mut is_short) = (&this.level, false);
+        let (level, mut popped) = (&this.level, Popped::default());
         if !lane_thread::is_of(level) {
             send_worker_back();
-        } else if let Some(job) = this
-            .next
-            .take()
-            .or_else(|| level.queue().pop(&mut is_short))
-        {
+        } else if let Some(job) = this.next.take().or_else(|| level.queue().pop(&mut popped)) {
             let _io = level.lane.io.enter();
             let mut worker = level.worker(lane_thread::worker_index());
-            worker.is_short = is_short;
+            worker.popped = popped;
             match job.run(&mut worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.queue().put_back(job, yielded);

@@ -1,0 +1,121 @@
+//! [`Keyed`]: the queued jobs of keys, and whose turn it is, theirs or that of the jobs without one.
+//!
+//! **The path of a job.** A submitter, or who wakes a future, pushes it to the *inbox*, and takes no
+//! lock: it may be an I/O thread. A worker that pops takes the lock of the [`Order`], queues there
+//! what is in the inbox, and takes the job that is next. When the step has ended, it tells the order
+//! what the step computed. So the lock is one of workers, who have one nice value. (Who closes the
+//! queue takes it too, and who reads what the keys have used.)
+//!
+//! **Jobs without a key** are those of one more key, `None`, of weight 1. They stay in the lane's
+//! own queues: in the order is one token for all of them. While no job of a key is queued, workers pop
+//! them without a look at the order, and they are not charged. A key that comes is then next.
+//!
+//! **Obligations.** [liveness] A job that is pushed is popped: `queued` counts it once it is in the
+//! inbox, and before the submitter looks for a worker; who finds `queued` above 0 finds the job in the
+//! inbox or in the order, or it has been popped. (It may count below 0 for a moment, where a worker
+//! pops a job before its submitter has counted it.) [safety] Each turn ends once, also if its job
+//! did not run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::key::Key;
+use crate::pace::{Order, Popped, Shares, Turn};
+use crate::sync::{AtomicIsize, Mutex, MutexGuard, Ordering::SeqCst, Queue};
+use crate::task::Runnable;
+
+type Job = Arc<dyn Runnable>;
+/// Of a job without a key, it is a token: the job is in the lane's own queue.
+type Queued = Option<Job>;
+
+pub(super) struct Keyed {
+    inbox: Queue<(Key, Job, bool)>,
+    order: Mutex<Order<Option<Key>, Queued>>,
+    queued: AtomicIsize,
+}
+
+impl Keyed {
+    pub(super) fn new(shares: Shares) -> Self {
+        Self {
+            inbox: Queue::default(),
+            order: Mutex::new(Order::new(shares)),
+            queued: AtomicIsize::new(0),
+        }
+    }
+
+    pub(super) fn push(&self, key: Key, job: Job, is_short: bool) {
+        self.inbox.push((key, job, is_short));
+        self.queued.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queued.load(SeqCst).max(0) as usize
+    }
+
+    fn order(&self) -> MutexGuard<'_, Order<Option<Key>, Queued>> {
+        // No code of the user runs under it.
+        self.order.lock().expect("nothing panics under the lock")
+    }
+
+    /// Pops the job that is next. `pop_plain` pops one without a key, and `has_plain` tells whether
+    /// there is one.
+    pub(super) fn pop(
+        &self,
+        popped: &mut Popped,
+        has_plain: impl Fn() -> bool,
+        pop_plain: impl Fn(&mut Popped) -> Option<Job>,
+    ) -> Option<Job> {
+        let mut order = self.order();
+        while let Some((key, job, is_short)) = self.inbox.pop() {
+            let weight = key.weight();
+            order.push(&Some(key), weight, Some(job), is_short);
+        }
+        if has_plain() && !order.has_queued(&None) {
+            order.push(&None, 1, None, false);
+        }
+        loop {
+            let (job, is_short, turn) = order.next()?;
+            if job.is_some() {
+                self.queued.fetch_sub(1, SeqCst);
+                popped.is_short = is_short;
+            }
+            let job = job.or_else(|| pop_plain(popped));
+            if job.is_some() {
+                popped.turn = Some(turn);
+                return job;
+            }
+            // Another worker was faster, which did not look at the order.
+            order.end(&turn, 0);
+        }
+    }
+
+    /// The step of this turn has ended, and computed for so long. `is_short`: whether it turned out
+    /// to be of a short site.
+    pub(super) fn end(&self, turn: &Turn<Option<Key>>, computed: Duration, is_short: bool) {
+        let mut order = self.order();
+        order.end(turn, computed.as_nanos());
+        if let Some(shares) = order.shares_of(&turn.key) {
+            shares.add(is_short, computed);
+        }
+    }
+
+    /// The keys that have used most, at most so many, by that: with how many jobs they have queued,
+    /// and what they have used. (Not all keys are cloned under the lock.)
+    pub(super) fn busiest(&self, most: usize) -> Vec<(Key, usize, Duration)> {
+        let (order, mut busiest) = (self.order(), BTreeMap::new());
+        for (nth, (key, queued, computed)) in order.all().enumerate() {
+            let rank = (computed, nth);
+            if let Some(key) = key {
+                busiest.insert(rank, (key, queued));
+            }
+            if busiest.len() > most {
+                busiest.pop_first();
+            }
+        }
+        let used = |((computed, _), (key, queued)): ((u128, _), (&Key, _))| {
+            (key.clone(), queued, Duration::from_nanos(computed as u64))
+        };
+        busiest.into_iter().rev().map(used).collect()
+    }
+}

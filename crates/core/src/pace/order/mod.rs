@@ -1,0 +1,172 @@
+//! [`Order`]: which key is next. No thread, no clock, no lock: `lane/keyed.rs` has these.
+//!
+//! Time is virtual here: what a key has used, over its weight. A key with a queue has a *place*:
+//! what it has used, and what it is charged for its jobs that run now. The least place is next.
+//! Places move by what jobs take and by nothing else, so keys that always have jobs queued share by
+//! their weights. (It is start-time fair queueing: the shares of deficit round robin, without rounds
+//! over keys in debt.)
+//!
+//! For example, `a` and `b` have weight 1 and jobs queued, and both have used nothing. A job of `a`
+//! takes 100 ms. Then `b` is next until its jobs have taken 100 ms, be these a thousand or one.
+//! With weight 2, `b` is next until they have taken 200 ms.
+//!
+//! - A key is charged the mean of all jobs for each job of it that runs. When the job ends, the key
+//!   has used what it took. What was only charged moves no other key.
+//! - A key whose queue was empty starts at the virtual time of now, or at its own if that is later.
+//!   So its absence earns no credit, and its debt stays. The end of a job sets now: to what its key
+//!   has used, but hardly beyond what the next key has. If no key has a queue, now passes all of
+//!   them: debts end.
+//! - A key without a queue is known until another one needs its room. The one that owes least goes
+//!   first.
+
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use self::queue::KeyQueue;
+use super::Shares;
+
+/// The virtual time of a nanosecond at weight 1. At the largest weight it is not zero yet.
+const RATE: u128 = 1 << 40;
+/// How far now goes beyond those that wait: 1 ms. So new keys without end delay a key by about as
+/// many jobs as it owes milliseconds, and a key that comes is hardly behind a flood.
+const STEP: u128 = 1_000_000 * RATE;
+/// How many keys are known. (Those with jobs are bounded where these are admitted.)
+const MOST_KEYS: usize = 10_000;
+
+pub(crate) struct Order<K, T> {
+    keys: HashMap<K, (KeyQueue<T>, Usage)>,
+    /// Those with a queue, by place; then those without.
+    places: BTreeMap<Place, K>,
+    now: u128,
+    last: u64,
+    /// What a job takes on average, in nanoseconds.
+    mean: u128,
+    /// Of a new key.
+    shares: Shares,
+    most_keys: usize,
+}
+
+/// Whether the queue is empty, the virtual time, and a number, which no other key has.
+type Place = (bool, u128, u64);
+
+#[derive(Default)]
+struct Usage {
+    place: Place,
+    /// In virtual time, and so is what it is charged for the jobs that run.
+    used: u128,
+    charged: u128,
+    /// The virtual time of a nanosecond.
+    rate: u128,
+    /// In nanoseconds.
+    computed: u128,
+}
+
+/// The turn of a key: one of its jobs runs.
+pub(crate) struct Turn<K> {
+    pub(crate) key: K,
+    charge: u128,
+}
+
+impl<K: Hash + Eq + Clone, T> Order<K, T> {
+    /// `shares`: how short jobs and others share what a key gets, at first.
+    pub(crate) fn new(shares: Shares) -> Self {
+        Self {
+            keys: HashMap::new(),
+            places: BTreeMap::new(),
+            now: 0,
+            last: 0,
+            mean: 0,
+            shares,
+            most_keys: MOST_KEYS,
+        }
+    }
+
+    /// Queues a job.
+    pub(crate) fn push(&mut self, key: &K, weight: u16, job: T, is_short: bool) {
+        if self.keys.len() >= self.most_keys && !self.keys.contains_key(key) {
+            self.forget_one();
+        }
+        let new = || (KeyQueue::new(self.shares.anew()), Usage::default());
+        let (queue, usage) = self.keys.entry(key.clone()).or_insert_with(new);
+        usage.rate = RATE / u128::from(weight);
+        queue.push(job, is_short);
+        if queue.len() == 1 {
+            usage.used = usage.used.max(self.now);
+            self.line_up(key);
+        }
+    }
+
+    fn forget_one(&mut self) {
+        let idlest = self.places.range((true, 0, 0)..).next();
+        if let Some(place) = idlest.map(|(place, _)| *place) {
+            let _ = self.places.remove(&place).map(|key| self.keys.remove(&key));
+        }
+    }
+
+    /// The job that is next, and whether it has the share of its key's short ones.
+    pub(crate) fn next(&mut self) -> Option<(T, bool, Turn<K>)> {
+        let (_, key) = self.places.first_key_value()?;
+        let (key, (queue, usage)) = (key.clone(), self.keys.get_mut(key)?);
+        let (job, is_short) = queue.pop()?;
+        let charge = self.mean * usage.rate;
+        usage.charged += charge;
+        self.line_up(&key);
+        Some((job, is_short, Turn { key, charge }))
+    }
+
+    /// A job has ended, and took so many nanoseconds: none if it did not run.
+    pub(crate) fn end(&mut self, turn: &Turn<K>, took: u128) {
+        // An eighth is the last one's, if it ran.
+        self.mean = self.mean - self.mean / 8 * took.min(1) + took / 8;
+        // Else it was forgotten meanwhile.
+        if let Some((_, usage)) = self.keys.get_mut(&turn.key) {
+            usage.charged = usage.charged.saturating_sub(turn.charge);
+            usage.used += took * usage.rate;
+            usage.computed += took;
+            let used = usage.used;
+            self.line_up(&turn.key);
+            let now = match self.places.first_key_value() {
+                Some(((false, ..), first)) => used.min(self.keys[first].1.used + STEP),
+                // No key has a queue.
+                _ => self
+                    .places
+                    .last_key_value()
+                    .map_or(used, |(place, _)| place.1),
+            };
+            self.now = self.now.max(now);
+        }
+    }
+
+    /// How the short jobs and the others of this key share what it gets.
+    pub(crate) fn shares_of(&self, key: &K) -> Option<&Shares> {
+        Some(self.keys.get(key)?.0.shares())
+    }
+
+    pub(crate) fn has_queued(&self, key: &K) -> bool {
+        self.keys
+            .get(key)
+            .is_some_and(|(queue, _)| !queue.is_empty())
+    }
+
+    /// All keys that are known: how many jobs they have queued, and for how many nanoseconds those
+    /// computed that have ended.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&K, usize, u128)> {
+        let all = self.keys.iter();
+        all.map(|(key, (queue, usage))| (key, queue.len(), usage.computed))
+    }
+
+    /// Gives a key its place, after its queue or what it used has changed.
+    fn line_up(&mut self, key: &K) {
+        self.last += 1;
+        if let Some((queue, usage)) = self.keys.get_mut(key) {
+            self.places.remove(&usage.place);
+            let place = usage.used + usage.charged;
+            usage.place = (queue.is_empty(), place, self.last);
+            self.places.insert(usage.place, key.clone());
+        }
+    }
+}
