@@ -12,6 +12,7 @@
 //! - *closures*, *futures*: a job of a batch of 1,000, from its submission to its awaited end. The
 //!   thread is kept while they are submitted, so no wake-up of a thread is in it. Peers:
 //!   `tokio_rayon`, `tokio::spawn`.
+//! - *keys*: the same closures, of two keys. It has no peer.
 //! - *one by one*: a closure that is awaited before the next one. Peer: `tokio_rayon`.
 //! - *wakes itself*: a future that wakes its own waker and returns `Pending`, a turn. Peer: a task
 //!   of Tokio.
@@ -68,8 +69,9 @@ struct Role {
 }
 
 /// With whether it is the same in each run.
-const ROWS: [(&str, bool); 7] = [
+const ROWS: [(&str, bool); 8] = [
     ("closures", true),
+    ("keys", true),
     ("futures", true),
     ("one by one", false),
     ("wakes itself", true),

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
 use twolane::watch::Watch;
-use twolane::{Backend, CpuRuntime, Niceness};
+use twolane::{Backend, CpuRuntime, Key, Niceness};
 
 /// How many jobs are submitted before the first one is run.
 const BATCH: u64 = 1_000;
@@ -112,6 +112,12 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     match row {
         "closures" => {
             let submit = |n| cpu.spawn_cpu(move || n);
+            batches(turns, close, submit, |task| _ = task.wait().unwrap());
+        }
+        "keys" => {
+            let key = |name| cpu.handle().with_key(Key::new(name).with_max_jobs(2_000));
+            let keys = ["a", "b"].map(key);
+            let submit = |n: u64| keys[n as usize % 2].spawn_cpu(move || n);
             batches(turns, close, submit, |task| _ = task.wait().unwrap());
         }
         "futures" => {

@@ -178,38 +178,40 @@ fn all_ways_to_submit_have_the_key() {
                 .map_or(Duration::ZERO, |key| key.computed)
         };
         let mut before = computed();
-        let mut is_charged = |what: &str| {
+        // A stream's reader may have its last item before the step has ended.
+        let mut is_charged = async |what: &str| {
+            cpu.spawn_cpu(|| ()).await.unwrap();
             let now = computed();
             assert!(now > before, "{what}");
             before = now;
         };
         a.spawn_cpu(spin).await.unwrap();
-        is_charged("spawn_cpu");
+        is_charged("spawn_cpu").await;
         a.spawn_cpu_with(move |_| Ok(spin())).await.unwrap();
-        is_charged("spawn_cpu_with");
+        is_charged("spawn_cpu_with").await;
         a.spawn(async move { spin() }).await.unwrap();
-        is_charged("spawn");
+        is_charged("spawn").await;
         a.try_reserve().unwrap().spawn_cpu(spin).await.unwrap();
-        is_charged("try_reserve");
+        is_charged("try_reserve").await;
         a.reserve()
             .await
             .unwrap()
             .spawn(async move { spin() })
             .await
             .unwrap();
-        is_charged("reserve");
+        is_charged("reserve").await;
         let items = futures::stream::iter(0..10).map(move |_| spin());
         a.stream_from_cpu(items, 4, |_| 1).collect::<Vec<_>>().await;
-        is_charged("stream_from_cpu");
+        is_charged("stream_from_cpu").await;
         let items = futures::stream::iter(0..10).on_cpu(&a).map(move |_| spin());
         assert_eq!(items.buffered(2).collect::<Vec<_>>().await.len(), 10);
-        is_charged("on_cpu");
+        is_charged("on_cpu").await;
         let in_time = a.with_deadline(Instant::now() + Duration::from_secs(60));
         in_time.with_name("named").spawn_cpu(spin).await.unwrap();
-        is_charged("with_deadline, with_name");
+        is_charged("with_deadline, with_name").await;
         let _entered = a.enter();
         twolane::spawn_cpu(spin).await.unwrap();
-        is_charged("enter");
+        is_charged("enter").await;
         cpu.handle()
             .spawn_io(async move { twolane::spawn_cpu(spin).await })
             .await
@@ -294,7 +296,7 @@ fn a_suspended_future_has_no_turn_and_each_step_is_charged() {
             }
         });
         assert_eq!(keys.of("steps").spawn(stepped).await.unwrap(), 20);
-        assert_eq!(keys.busiest()[0].key, "steps");
+        assert_eq!(&*keys.busiest()[0].key, "steps");
     });
 }
 

@@ -25,7 +25,7 @@ fn a_panic_is_an_error_and_the_turn_comes_back() {
         }
         assert_eq!(keys.of("b").spawn_cpu(|| 2).await.unwrap(), 2);
         let usage = &keys.busiest()[0];
-        assert_eq!(usage.key, "a", "a panic is charged");
+        assert_eq!(&*usage.key, "a", "a panic is charged");
         assert!(
             usage.computed > Duration::from_micros(100),
             "{:?}",

@@ -1,13 +1,12 @@
 //! [`Key`]: for whom a job computes.
 
-use std::fmt;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
 /// For whom a job computes: a customer, a user, an API token.
 ///
 /// Jobs of [`Handle::with_key`](crate::Handle::with_key) share the threads by their keys. A key is
-/// its name: two keys of one name are the same key. To make one costs an allocation or two.
+/// its name: two keys of one name are the same key. To make one costs an allocation.
 ///
 /// # Examples
 ///
@@ -20,15 +19,18 @@ use std::sync::{Arc, LazyLock};
 /// assert_eq!(cpu.handle().with_key(acme).spawn_cpu(|| 6 * 7).await.unwrap(), 42);
 /// # }
 /// ```
-#[derive(Clone)]
-pub struct Key(Arc<Inner>);
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub(crate) name: KeyName,
+    pub(crate) weight: u16,
+    pub(crate) max_jobs: u16,
+}
 
-#[derive(Clone)]
-struct Inner {
-    name: Box<str>,
-    hash: u64,
-    weight: u16,
-    max_jobs: u16,
+/// A name, by its hash first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KeyName {
+    pub(crate) hash: u64,
+    pub(crate) text: Arc<str>,
 }
 
 impl Key {
@@ -39,16 +41,16 @@ impl Key {
     /// # Examples
     ///
     /// See [`Key`].
-    pub fn new(name: impl Into<Box<str>>) -> Self {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
         // Seeded, so that nobody can make keys whose hashes agree.
         static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        let name = name.into();
-        Self(Arc::new(Inner {
-            hash: SEED.hash_one(&name),
-            name,
+        let text = name.into();
+        let hash = SEED.hash_one(&text);
+        Self {
+            name: KeyName { hash, text },
             weight: 1,
             max_jobs: 256,
-        }))
+        }
     }
 
     /// Sets the share of the threads' time, beside keys of weight 1. The last job that comes sets
@@ -64,7 +66,7 @@ impl Key {
     #[must_use]
     pub fn with_weight(mut self, weight: u16) -> Self {
         assert!(weight > 0, "Key::with_weight(0): at least 1");
-        Arc::make_mut(&mut self.0).weight = weight;
+        self.weight = weight;
         self
     }
 
@@ -83,31 +85,8 @@ impl Key {
     #[must_use]
     pub fn with_max_jobs(mut self, jobs: u16) -> Self {
         assert!(jobs > 0, "Key::with_max_jobs(0): at least 1");
-        Arc::make_mut(&mut self.0).max_jobs = jobs;
+        self.max_jobs = jobs;
         self
-    }
-
-    /// Its name.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// assert_eq!(twolane::Key::new("acme").name(), "acme");
-    /// ```
-    pub fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    pub(crate) fn hash_of_name(&self) -> u64 {
-        self.0.hash
-    }
-
-    pub(crate) fn weight(&self) -> u16 {
-        self.0.weight
-    }
-
-    pub(crate) fn max_jobs(&self) -> u16 {
-        self.0.max_jobs
     }
 }
 
@@ -120,25 +99,5 @@ impl From<&str> for Key {
 impl From<String> for Key {
     fn from(name: String) -> Self {
         Self::new(name)
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0.hash, &self.0.name) == (other.0.hash, &other.0.name)
-    }
-}
-
-impl Eq for Key {}
-
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Key").field(&self.name()).finish()
     }
 }

@@ -23,7 +23,7 @@ impl Submit for &Submitter {
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let entry = Entry::new(self, self.site_or_caller());
         match (admit(self, Some(entry)), late(self)) {
-            (Ok(charge), None) => take_on(self, charge, work, entry),
+            (Ok(extras), None) => take_on(self, extras, work, entry),
             (Ok(_), Some(late)) => refuse(self, late.into(), work),
             (Err(reason), _) => refuse(self, reason, work),
         }
@@ -58,7 +58,7 @@ fn refuse<W: Work>(submitter: &Submitter, reason: JoinError, work: W) -> Task<W:
     Task::refused(reason)
 }
 
-type Admitted = Result<Option<Charge>, JoinError>;
+type Admitted = Result<Extras, JoinError>;
 
 /// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
 /// limits of its priority and its key, unless it is exempt. `entry`: `None` for a caller that would
@@ -71,22 +71,23 @@ fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
     }
     let (level, key) = (submitter.level(), submitter.key.as_ref());
     if !level.limits.is_set() && key.is_none() {
-        return Ok(None);
+        return Ok(Extras::default());
     }
     if submitter.is_exempt() {
-        return Ok(Charge::exempt(&level.limits, key));
+        return Ok(Charge::exempt(&level.limits, key).into());
     }
     let expected = entry.and_then(|entry| entry.expected(level));
     let admitted = level.limits.admit(key, expected);
     // It may have been closed meanwhile.
-    admitted.map(Some).map_err(|full| closed().unwrap_or(full))
+    let admitted = admitted.map_err(|full| closed().unwrap_or(full));
+    admitted.map(|charge| Some(charge).into())
 }
 
 /// Of a permit, whose job is there now.
-fn refusal(submitter: &Submitter, charge: Option<&Charge>, entry: Entry) -> Option<JoinError> {
+fn refusal(submitter: &Submitter, extras: &Extras, entry: Entry) -> Option<JoinError> {
     let cause = submitter.close_reason().or_else(|| late(submitter));
     let full = || {
-        let charge = charge.filter(|_| !submitter.is_exempt())?;
+        let charge = extras.charge().filter(|_| !submitter.is_exempt())?;
         let expected = entry.expected(submitter.level());
         charge.admit_in_time(expected).err()
     };
@@ -100,11 +101,11 @@ fn late(submitter: &Submitter) -> Option<CloseReason> {
 
 fn take_on<W: Work>(
     submitter: &Submitter,
-    charge: Option<Charge>,
+    mut extras: Extras,
     work: W,
     entry: Entry,
 ) -> Task<W::Output> {
-    let mut extras = Extras::new(charge, submitter.deadline);
+    extras.complete(submitter.deadline);
     let lane = &submitter.levels.lane;
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
         extras.hold_clock_of(&lane.io.handle);
@@ -130,5 +131,11 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     let submitter = submitter.clone().without_deadline();
     let charge = Charge::exempt(&submitter.level().limits, submitter.key.as_ref());
     let entry = Entry::new(&submitter, submitter.site_or_caller());
-    take_on(&submitter, charge, closure(move || drop(value)), entry).detach_quietly();
+    take_on(
+        &submitter,
+        charge.into(),
+        closure(move || drop(value)),
+        entry,
+    )
+    .detach_quietly();
 }

@@ -13,7 +13,9 @@ use super::{Admitted, Entry};
 use crate::error::{JoinError, JoinErrorKind};
 use crate::lane::Submitter;
 use crate::limits::{Charge, Limits};
-use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work, block_on, ticker};
+use crate::task::{
+    Cancelled, Event, Extras, FutureWork, JobContext, Submit, Task, Work, block_on, ticker,
+};
 
 /// The right to submit one job, not yet used.
 ///
@@ -45,7 +47,8 @@ use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work, 
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     pub(crate) submitter: Submitter,
-    charge: Option<Charge>,
+    /// With the charge of its job.
+    extras: Extras,
 }
 
 impl Permit {
@@ -55,9 +58,9 @@ impl Permit {
     }
 
     fn of(admitted: Admitted, submitter: &Submitter) -> Result<Self, JoinError> {
-        let charge = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
+        let extras = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
         let submitter = submitter.clone();
-        Ok(Self { submitter, charge })
+        Ok(Self { submitter, extras })
     }
 
     /// The permit for the pump of a stream. A deadline ends here: one that passes later would cut
@@ -65,11 +68,11 @@ impl Permit {
     #[track_caller]
     pub(crate) fn for_stream(mut self) -> Result<Self, JoinError> {
         let entry = Entry::new(&self.submitter, self.submitter.site_or_caller());
-        if let Some(cause) = super::refusal(&self.submitter, self.charge.as_ref(), entry) {
+        if let Some(cause) = super::refusal(&self.submitter, &self.extras, entry) {
             self.submitter.count(Event::Rejected);
             return Err(cause);
         }
-        self.charge.iter().for_each(Charge::reserve);
+        self.extras.charge().into_iter().for_each(Charge::reserve);
         self.submitter = self.submitter.without_deadline();
         Ok(self)
     }
@@ -180,10 +183,10 @@ impl Permit {
 impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let Self { submitter, charge } = self;
+        let Self { submitter, extras } = self;
         let entry = Entry::new(&submitter, submitter.site_or_caller());
-        match super::refusal(&submitter, charge.as_ref(), entry) {
-            None => super::take_on(&submitter, charge, work, entry),
+        match super::refusal(&submitter, &extras, entry) {
+            None => super::take_on(&submitter, extras, work, entry),
             Some(cause) => super::refuse(&submitter, cause, work),
         }
     }
@@ -307,7 +310,7 @@ impl Reserve {
         let waits = self.waits.as_mut().expect("it waits");
         let charge = ready!(waits.as_mut().poll(cx)).map(Some);
         let closed = |_| self.submitter.levels.lane.reason_once_closed().into();
-        Poll::Ready(charge.map_err(closed))
+        Poll::Ready(charge.map(Extras::from).map_err(closed))
     }
 }
 

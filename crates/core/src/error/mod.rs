@@ -37,6 +37,8 @@ pub use kind::JoinErrorKind;
 /// ```
 pub struct JoinError(Repr);
 
+const _: () = assert!(size_of::<JoinError>() == 16);
+
 enum Repr {
     /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
@@ -47,13 +49,13 @@ enum Repr {
     LateReader(Duration),
 }
 
-/// The limit that refuses a job.
+/// The limit that refuses a job. (Small: each job reserves space for an error.)
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Full {
     /// `Builder::queue_limit`.
-    Jobs(usize),
-    /// `Builder::max_wait`.
-    Time(Duration),
+    Jobs(u32),
+    /// `Builder::max_wait`, in microseconds.
+    Time(u32),
     /// `Key::with_max_jobs`.
     Key(u16),
     /// The table of keys.
@@ -70,8 +72,9 @@ impl fmt::Display for Full {
             ),
             Self::Time(most) => write!(
                 f,
-                "the CPU lane is full: the job would wait for longer than {most:?}, its \
-                 Builder::max_wait; {SHED}"
+                "the CPU lane is full: the job would wait for longer than {:?}, its \
+                 Builder::max_wait; {SHED}",
+                Duration::from_micros((*most).into())
             ),
             Self::Key(most) => write!(
                 f,
@@ -220,7 +223,7 @@ impl JoinError {
     /// ```
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0 {
-            Repr::Full(Full::Time(most)) => Some(most),
+            Repr::Full(Full::Time(most)) => Some(Duration::from_micros(most.into())),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::key::Key;
+use crate::key::{Key, KeyName};
 use crate::pace::{Order, Popped, Shares, Turn};
 use crate::sync::{AtomicIsize, Mutex, MutexGuard, Ordering::SeqCst, Queue};
 use crate::task::Runnable;
@@ -31,7 +31,7 @@ type Queued = Option<Job>;
 
 pub(super) struct Keyed {
     inbox: Queue<(Key, Job, bool)>,
-    order: Mutex<Order<Option<Key>, Queued>>,
+    order: Mutex<Order<Option<KeyName>, Queued>>,
     queued: AtomicIsize,
 }
 
@@ -53,7 +53,7 @@ impl Keyed {
         self.queued.load(SeqCst).max(0) as usize
     }
 
-    fn order(&self) -> MutexGuard<'_, Order<Option<Key>, Queued>> {
+    fn order(&self) -> MutexGuard<'_, Order<Option<KeyName>, Queued>> {
         // No code of the user runs under it.
         self.order.lock().expect("nothing panics under the lock")
     }
@@ -68,8 +68,7 @@ impl Keyed {
     ) -> Option<Job> {
         let mut order = self.order();
         while let Some((key, job, is_short)) = self.inbox.pop() {
-            let weight = key.weight();
-            order.push(&Some(key), weight, Some(job), is_short);
+            order.push(&Some(key.name), key.weight, Some(job), is_short);
         }
         if has_plain() && !order.has_queued(&None) {
             order.push(&None, 1, None, false);
@@ -86,23 +85,19 @@ impl Keyed {
                 return job;
             }
             // Another worker was faster, which did not look at the order.
-            order.end(&turn, 0);
+            order.end(&turn, Duration::ZERO, false);
         }
     }
 
     /// The step of this turn has ended, and computed for so long. `is_short`: whether it turned out
     /// to be of a short site.
-    pub(super) fn end(&self, turn: &Turn<Option<Key>>, computed: Duration, is_short: bool) {
-        let mut order = self.order();
-        order.end(turn, computed.as_nanos());
-        if let Some(shares) = order.shares_of(&turn.key) {
-            shares.add(is_short, computed);
-        }
+    pub(super) fn end(&self, turn: &Turn<Option<KeyName>>, computed: Duration, is_short: bool) {
+        self.order().end(turn, computed, is_short);
     }
 
     /// The keys that have used most, at most so many, by that: with how many jobs they have queued,
     /// and what they have used. (Not all keys are cloned under the lock.)
-    pub(super) fn busiest(&self, most: usize) -> Vec<(Key, usize, Duration)> {
+    pub(super) fn busiest(&self, most: usize) -> Vec<(KeyName, usize, Duration)> {
         let (order, mut busiest) = (self.order(), BTreeMap::new());
         for (nth, (key, queued, computed)) in order.all().enumerate() {
             let rank = (computed, nth);
@@ -113,8 +108,8 @@ impl Keyed {
                 busiest.pop_first();
             }
         }
-        let used = |((computed, _), (key, queued)): ((u128, _), (&Key, _))| {
-            (key.clone(), queued, Duration::from_nanos(computed as u64))
+        let used = |((computed, _), (key, queued)): ((_, _), (&KeyName, _))| {
+            (key.clone(), queued, computed)
         };
         busiest.into_iter().rev().map(used).collect()
     }

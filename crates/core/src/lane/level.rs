@@ -27,7 +27,7 @@ use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
 use crate::io_lane::enter_for_drop;
-use crate::key::Key;
+use crate::key::{Key, KeyName};
 use crate::limits::{Limit, Limits};
 use crate::metrics::{KeyUsage, Metrics};
 use crate::pace::{Length, Popped, Shares};
@@ -107,6 +107,7 @@ impl Level {
             shares: self.queue.shares(),
             popped: Popped::default(),
             paused: Duration::ZERO,
+            step: None,
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
         }
@@ -169,8 +170,8 @@ impl Level {
             .queue
             .keyed()
             .map(|keyed| keyed.busiest(KeyUsage::MOST));
-        let usage = |(key, queued, computed): (Key, usize, Duration)| KeyUsage {
-            key: key.name().to_owned(),
+        let usage = |(key, queued, computed): (KeyName, usize, Duration)| KeyUsage {
+            key: key.text,
             priority: self.priority,
             queued: queued as u64,
             computed,

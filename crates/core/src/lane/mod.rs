@@ -57,6 +57,9 @@ use crate::trace;
 use control::Message;
 pub(crate) use level::Level;
 pub(crate) use levels::Levels;
+#[cfg(test)]
+#[allow(unused_imports, reason = "for the model")]
+pub(crate) use queue::RunQueue;
 use registry::Registry;
 pub(crate) use submitter::Submitter;
 pub(crate) use workers::{ThreadHooks, ThreadSettings, Workers};

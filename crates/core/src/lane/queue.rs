@@ -54,7 +54,7 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
-    pub(super) fn new(shares: Arc<Shares>) -> Self {
+    pub(crate) fn new(shares: Arc<Shares>) -> Self {
         Self {
             short: Queue::default(),
             ready: Queue::default(),
@@ -65,7 +65,7 @@ impl RunQueue {
         }
     }
 
-    pub(super) fn push(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
+    pub(crate) fn push(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
         if let Some(key) = key {
             let new = || Box::new(Keyed::new(self.shares.anew()));
             let keyed = self.keyed.get_or_init(new);
@@ -104,7 +104,7 @@ impl RunQueue {
 
     /// Any number of times.
     #[cold]
-    pub(super) fn end_turn(&self, popped: &mut Popped) {
+    pub(crate) fn end_turn(&self, popped: &mut Popped) {
         if let (Some(turn), Some(keyed)) = (popped.turn.take(), self.keyed.get()) {
             keyed.end(&turn, mem::take(&mut popped.computed), popped.is_short);
         }
@@ -161,7 +161,7 @@ impl RunQueue {
         self.short.len() + self.ready.len() + self.yielded.len() + self.keyed_len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.has_plain() && self.keyed_len() == 0
     }
 

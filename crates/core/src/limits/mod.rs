@@ -40,7 +40,7 @@ impl Limits {
     #[cfg(test)]
     #[allow(dead_code, reason = "for the model")]
     pub(crate) fn is_free(&self) -> bool {
-        self.time.as_ref().is_none_or(Backlog::is_free)
+        self.keys.is_free() && self.time.as_ref().is_none_or(Backlog::is_free)
     }
 
     /// `shares`: those of the queue.
@@ -93,7 +93,7 @@ impl Limits {
         if let Some((most, permits)) = &self.jobs {
             let permit = permits.try_acquire();
             permit
-                .map_err(|_| JoinError::full(Full::Jobs(*most)))?
+                .map_err(|_| JoinError::full(Full::Jobs(u32::try_from(*most).unwrap_or(u32::MAX))))?
                 .forget();
             charge.has_permit = AtomicBool::new(true);
         }
@@ -181,7 +181,8 @@ impl Charge {
             (None, Some((is_short, _))) => backlog.admits(is_short),
             (None, None) => backlog.admits_waiter(),
         };
-        let full = || JoinError::full(Full::Time(backlog.max_wait));
+        // `Builder::max_wait` has a limit that fits.
+        let full = || JoinError::full(Full::Time(backlog.max_wait.as_micros() as u32));
         admits.then_some(()).ok_or_else(full)
     }
 

@@ -1,5 +1,6 @@
 //! [`KeyUsage`]: what the jobs of one key use.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::priority::Priority;
@@ -15,7 +16,7 @@ use crate::priority::Priority;
 #[non_exhaustive]
 pub struct KeyUsage {
     /// The key's name.
-    pub key: String,
+    pub key: Arc<str>,
     /// Of these jobs.
     pub priority: Priority,
     /// Jobs that wait for a thread, with those that were cancelled and wait to be dropped.

@@ -16,7 +16,7 @@ pub(crate) use took::{Step, Took};
 
 use std::time::Duration;
 
-use crate::key::Key;
+use crate::key::KeyName;
 
 /// How the queue has popped a job.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Popped {
     /// It has the share of the short ones, unless it shows that its site is long.
     pub(crate) is_short: bool,
     /// While jobs of keys are queued: the turn of its key, or that of the jobs without one.
-    pub(crate) turn: Option<Turn<Option<Key>>>,
+    pub(crate) turn: Option<Turn<Option<KeyName>>>,
     /// For how long its step computed, if it has a turn and the step has ended.
     pub(crate) computed: Duration,
 }

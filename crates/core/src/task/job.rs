@@ -63,10 +63,15 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// Queues the job again if it is suspended.
     fn wake(self: &Arc<Self>) {
         if self.state.wake() {
-            self.scheduler.count(Event::Woken);
-            self.extras.hold_clock();
-            self.enqueue(self.scheduler.is_short());
+            self.resume();
         }
+    }
+
+    #[inline(never)]
+    fn resume(self: &Arc<Self>) {
+        self.scheduler.count(Event::Woken);
+        self.extras.hold_clock();
+        self.enqueue(self.scheduler.is_short());
     }
 
     fn enqueue(self: &Arc<Self>, is_short: bool) {

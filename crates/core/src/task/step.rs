@@ -64,14 +64,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
         let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
         let step = catch(|| self.extras.in_scope(step));
-        let (ended, took) = observed.end(worker);
-        if let Some((charge, took)) = self.extras.charge().zip(took) {
-            charge.end(&took, worker.popped.is_short);
-        }
-        // Before the awaiter is told: it may look at what its key has used.
-        if worker.popped.turn.is_some() {
-            self.scheduler.end_turn(&mut worker.popped);
-        }
+        let ended = observed.end(worker, self);
         worker.yielded = ended.yielded;
         if ended.cancelled {
             self.state.request_cancel();

@@ -233,20 +233,25 @@ pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| deadline <= Instant::now())
 }
 
+impl From<Option<Charge>> for Extras {
+    fn from(charge: Option<Charge>) -> Self {
+        let inner = |charge| Inner {
+            charge: Some(charge),
+            ..Inner::default()
+        };
+        Self(charge.map(|charge| Box::new(inner(charge))))
+    }
+}
+
 impl Extras {
-    /// For a job that this thread submits.
+    /// For a job that this thread submits now.
     #[inline]
-    pub(crate) fn new(charge: Option<Charge>, deadline: Option<Instant>) -> Self {
+    pub(crate) fn complete(&mut self, deadline: Option<Instant>) {
         let origin = Origin::capture();
-        if origin.is_none() && charge.is_none() && deadline.is_none() {
-            return Self(None);
+        if origin.is_some() || deadline.is_some() {
+            let inner = self.0.get_or_insert_default();
+            (inner.origin, inner.deadline) = (origin, deadline);
         }
-        Self(Some(Box::new(Inner {
-            origin,
-            deadline,
-            charge,
-            clock: HeldClock::default(),
-        })))
     }
 
     /// Runs `f` in the span and with the subscriber of the submitter.
@@ -267,7 +272,7 @@ impl Extras {
     }
 
     #[inline]
-    pub(super) fn charge(&self) -> Option<&Charge> {
+    pub(crate) fn charge(&self) -> Option<&Charge> {
         self.0.as_ref()?.charge.as_ref()
     }
 

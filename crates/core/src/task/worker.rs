@@ -5,6 +5,7 @@
 //! that yields, a wait, `in_cpu_context`.
 
 use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use giveway::{Claim, Meter, Place, Throttle};
@@ -12,9 +13,10 @@ use stallwatch::Entered;
 
 use super::counters::Page;
 use super::{Event, Job, Schedule, Work, ticker};
+use crate::limits::Charge;
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::timings::Timings;
-use crate::pace::{Popped, Shares, Step, Took};
+use crate::pace::{Popped, Shares, Step};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -55,6 +57,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) popped: Popped,
     /// How long its step waited for the quota.
     pub(crate) paused: Duration,
+    /// The step that runs, if it is measured.
+    pub(crate) step: Option<(Step, Option<Sample<'a>>)>,
     /// Set if the threads of the level keep to different cores.
     pub(crate) place: Option<Place<'a>>,
     /// The last step yielded to the other jobs of the lane.
@@ -96,63 +100,89 @@ impl<'a> Worker<'a> {
 
     /// Call where the step's own code begins: all that look at it.
     #[inline]
-    pub(super) fn begin<W: Work, S: Schedule>(&self, job: &Job<W, S>) -> Observed<'a> {
+    pub(super) fn begin<W: Work, S: Schedule>(&mut self, job: &Job<W, S>) -> Observed {
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
         let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
         let (outer, nth) = begin(in_cpu_context);
         let site = job.scheduler.site();
-        let all = self.times_all || self.popped.turn.is_some();
-        let sample = self.sites.sample(site, nth, all);
-        let step = (sample.is_some() || self.timings.is_some()).then(|| {
-            let queued_at = job.queued_at.load(Relaxed);
-            // It may go on without having been queued again.
-            job.queued_at.store(0, Relaxed);
-            Step::begin(queued_at, self.paused)
-        });
-        self.page.set_step(site, step.map_or(0, |step| step.began));
+        let sample = self.sites.sample(site, nth, self.times_all);
+        let is_measured = sample.is_some() || self.timings.is_some() || self.popped.turn.is_some();
+        let began = match is_measured {
+            true => self.measure(&job.queued_at, sample),
+            false => 0,
+        };
+        self.page.set_step(site, began);
         Observed {
-            sample,
-            step,
+            is_measured,
             outer,
             watched: job
                 .scheduler
                 .enter_step(W::IS_CLOSURE, job.extras.deadline()),
         }
     }
+
+    /// Returns when the step begins.
+    #[cold]
+    fn measure(&mut self, queued_at: &AtomicU64, sample: Option<Sample<'a>>) -> u64 {
+        let step = Step::begin(queued_at.load(Relaxed), self.paused);
+        // It may go on without having been queued again.
+        queued_at.store(0, Relaxed);
+        self.step = Some((step, sample));
+        step.began
+    }
+
+    /// Gives what the step took to all that ask.
+    #[cold]
+    fn measured(&mut self, charge: Option<&Charge>) {
+        let Some((step, sample)) = self.step.take() else {
+            return;
+        };
+        let (took, popped) = (step.end(), &mut self.popped);
+        popped.computed = took.computed;
+        if let Some(timings) = self.timings {
+            timings.add(&took, 1);
+        }
+        if let Some(sample) = sample {
+            let computed = sample.add(&took);
+            popped.is_short &= !sample.is_long();
+            if !popped.has_key() {
+                self.shares.add(popped.is_short, computed);
+            }
+        }
+        if let Some(charge) = charge {
+            charge.end(&took, popped.is_short);
+        }
+    }
 }
 
 /// What looks at a step while it runs: the watch, the histograms, the call site's samples, and
 /// what its code asks of its own thread.
-pub(super) struct Observed<'a> {
-    sample: Option<Sample<'a>>,
-    step: Option<Step>,
+pub(super) struct Observed {
+    is_measured: bool,
     outer: Running,
     watched: Option<Entered>,
 }
 
-impl Observed<'_> {
-    /// Call where the step's own code has ended. Returns what it has asked, and how long it took
-    /// if that was measured.
+impl Observed {
+    /// Call where the step's own code has ended, and before the awaiter is told. Returns what it has
+    /// asked.
     #[inline]
-    pub(super) fn end(self, worker: &mut Worker<'_>) -> (Running, Option<Took>) {
+    pub(super) fn end<W: Work, S: Schedule>(
+        self,
+        worker: &mut Worker<'_>,
+        job: &Job<W, S>,
+    ) -> Running {
         drop(self.watched);
         let ended = end(self.outer);
-        let took = self.step.map(Step::end);
-        if let Some(took) = &took {
-            if let Some(timings) = worker.timings {
-                timings.add(took, 1);
-            }
-            if let Some(sample) = self.sample {
-                let (computed, popped) = (sample.add(took), &mut worker.popped);
-                popped.is_short &= !sample.is_long();
-                popped.computed = took.computed;
-                if !popped.has_key() {
-                    worker.shares.add(popped.is_short, computed);
-                }
+        if self.is_measured {
+            worker.measured(job.extras.charge());
+            // Who awaits the job may look at what its key has used.
+            if worker.popped.turn.is_some() {
+                job.scheduler.end_turn(&mut worker.popped);
             }
         }
-        (ended, took)
+        ended
     }
 }
 

@@ -63,6 +63,7 @@ impl Level {
             shares: &lane.shares,
             popped: Popped::default(),
             paused: Duration::ZERO,
+            step: None,
             place: None,
             yielded: false,
         };

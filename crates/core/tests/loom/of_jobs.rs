@@ -76,7 +76,8 @@ impl Subject {
                 is_dropped: captures_are_dropped.clone(),
             },
         };
-        let extras = Extras::new(None, deadline);
+        let mut extras = Extras::default();
+        extras.complete(deadline);
         Self {
             job: Job::new(level.clone(), FutureWork::new(future), extras),
             level,

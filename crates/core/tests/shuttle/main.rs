@@ -64,6 +64,7 @@ mod task;
 mod trace;
 
 mod of_closing_lanes;
+mod of_keys;
 mod of_limits;
 mod of_stranded_jobs;
 

@@ -23,8 +23,8 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use self::queue::KeyQueue;
 use super::Shares;
@@ -38,16 +38,20 @@ const STEP: u128 = 1_000_000 * RATE;
 const MOST_KEYS: usize = 10_000;
 
 pub(crate) struct Order<K, T> {
-    keys: HashMap<K, (KeyQueue<T>, Usage)>,
-    /// Those with a queue, by place; then those without.
-    places: BTreeMap<Place, K>,
+    keys: BTreeMap<K, (KeyQueue<T>, Usage)>,
+    places: Places<K>,
     now: u128,
-    last: u64,
     /// What a job takes on average, in nanoseconds.
     mean: u128,
     /// Of a new key.
     shares: Shares,
     most_keys: usize,
+}
+
+/// The keys with a queue, by place; then those without.
+struct Places<K> {
+    by_place: BTreeMap<Place, K>,
+    last: u64,
 }
 
 /// Whether the queue is empty, the virtual time, and a number, which no other key has.
@@ -61,8 +65,7 @@ struct Usage {
     charged: u128,
     /// The virtual time of a nanosecond.
     rate: u128,
-    /// In nanoseconds.
-    computed: u128,
+    computed: Duration,
 }
 
 /// The turn of a key: one of its jobs runs.
@@ -71,14 +74,16 @@ pub(crate) struct Turn<K> {
     charge: u128,
 }
 
-impl<K: Hash + Eq + Clone, T> Order<K, T> {
+impl<K: Ord + Clone, T> Order<K, T> {
     /// `shares`: how short jobs and others share what a key gets, at first.
     pub(crate) fn new(shares: Shares) -> Self {
         Self {
-            keys: HashMap::new(),
-            places: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            places: Places {
+                by_place: BTreeMap::new(),
+                last: 0,
+            },
             now: 0,
-            last: 0,
             mean: 0,
             shares,
             most_keys: MOST_KEYS,
@@ -96,54 +101,55 @@ impl<K: Hash + Eq + Clone, T> Order<K, T> {
         queue.push(job, is_short);
         if queue.len() == 1 {
             usage.used = usage.used.max(self.now);
-            self.line_up(key);
+            self.places.line_up(key, queue, usage);
         }
     }
 
     fn forget_one(&mut self) {
-        let idlest = self.places.range((true, 0, 0)..).next();
+        let places = &mut self.places.by_place;
+        let idlest = places.range((true, 0, 0)..).next();
         if let Some(place) = idlest.map(|(place, _)| *place) {
-            let _ = self.places.remove(&place).map(|key| self.keys.remove(&key));
+            let _ = places.remove(&place).map(|key| self.keys.remove(&key));
         }
     }
 
     /// The job that is next, and whether it has the share of its key's short ones.
     pub(crate) fn next(&mut self) -> Option<(T, bool, Turn<K>)> {
-        let (_, key) = self.places.first_key_value()?;
+        let (_, key) = self.places.by_place.first_key_value()?;
         let (key, (queue, usage)) = (key.clone(), self.keys.get_mut(key)?);
         let (job, is_short) = queue.pop()?;
         let charge = self.mean * usage.rate;
         usage.charged += charge;
-        self.line_up(&key);
+        self.places.line_up(&key, queue, usage);
         Some((job, is_short, Turn { key, charge }))
     }
 
-    /// A job has ended, and took so many nanoseconds: none if it did not run.
-    pub(crate) fn end(&mut self, turn: &Turn<K>, took: u128) {
+    /// A job has ended, and took so many nanoseconds: none if it did not run. `is_short`: whether it
+    /// had the share of its key's short ones.
+    pub(crate) fn end(&mut self, turn: &Turn<K>, took: Duration, is_short: bool) {
+        let nanos = took.as_nanos();
         // An eighth is the last one's, if it ran.
-        self.mean = self.mean - self.mean / 8 * took.min(1) + took / 8;
-        // Else it was forgotten meanwhile.
-        if let Some((_, usage)) = self.keys.get_mut(&turn.key) {
-            usage.charged = usage.charged.saturating_sub(turn.charge);
-            usage.used += took * usage.rate;
-            usage.computed += took;
-            let used = usage.used;
-            self.line_up(&turn.key);
-            let now = match self.places.first_key_value() {
-                Some(((false, ..), first)) => used.min(self.keys[first].1.used + STEP),
-                // No key has a queue.
-                _ => self
-                    .places
-                    .last_key_value()
-                    .map_or(used, |(place, _)| place.1),
-            };
-            self.now = self.now.max(now);
-        }
-    }
-
-    /// How the short jobs and the others of this key share what it gets.
-    pub(crate) fn shares_of(&self, key: &K) -> Option<&Shares> {
-        Some(self.keys.get(key)?.0.shares())
+        self.mean = self.mean - self.mean / 8 * nanos.min(1) + nanos / 8;
+        let Some((queue, usage)) = self.keys.get_mut(&turn.key) else {
+            // It was forgotten meanwhile.
+            return;
+        };
+        queue.shares().add(is_short, took);
+        usage.charged = usage.charged.saturating_sub(turn.charge);
+        usage.used += nanos * usage.rate;
+        usage.computed += took;
+        let used = usage.used;
+        self.places.line_up(&turn.key, queue, usage);
+        let now = match self.places.by_place.first_key_value() {
+            Some(((false, ..), first)) => used.min(self.keys[first].1.used + STEP),
+            // No key has a queue.
+            _ => self
+                .places
+                .by_place
+                .last_key_value()
+                .map_or(used, |(place, _)| place.1),
+        };
+        self.now = self.now.max(now);
     }
 
     pub(crate) fn has_queued(&self, key: &K) -> bool {
@@ -152,21 +158,20 @@ impl<K: Hash + Eq + Clone, T> Order<K, T> {
             .is_some_and(|(queue, _)| !queue.is_empty())
     }
 
-    /// All keys that are known: how many jobs they have queued, and for how many nanoseconds those
-    /// computed that have ended.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&K, usize, u128)> {
+    /// All keys that are known: how many jobs they have queued, and for how long those computed that
+    /// have ended.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&K, usize, Duration)> {
         let all = self.keys.iter();
         all.map(|(key, (queue, usage))| (key, queue.len(), usage.computed))
     }
+}
 
+impl<K: Clone> Places<K> {
     /// Gives a key its place, after its queue or what it used has changed.
-    fn line_up(&mut self, key: &K) {
+    fn line_up<T>(&mut self, key: &K, queue: &KeyQueue<T>, usage: &mut Usage) {
         self.last += 1;
-        if let Some((queue, usage)) = self.keys.get_mut(key) {
-            self.places.remove(&usage.place);
-            let place = usage.used + usage.charged;
-            usage.place = (queue.is_empty(), place, self.last);
-            self.places.insert(usage.place, key.clone());
-        }
+        self.by_place.remove(&usage.place);
+        usage.place = (queue.is_empty(), usage.used + usage.charged, self.last);
+        self.by_place.insert(usage.place, key.clone());
     }
 }
