@@ -70,7 +70,7 @@ fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
         return Err(closed);
     }
     let (level, key) = (submitter.level(), submitter.key.as_ref());
-    if !level.limits.is_set() && key.is_none() {
+    if !level.limits.is_set && key.is_none() {
         return Ok(Extras::default());
     }
     if submitter.is_exempt() {

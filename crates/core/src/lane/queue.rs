@@ -65,14 +65,20 @@ impl RunQueue {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
         if let Some(key) = key {
-            let new = || Box::new(Keyed::new(self.shares.anew()));
-            let keyed = self.keyed.get_or_init(new);
-            return keyed.push(key.clone(), job, is_short);
+            return self.push_keyed(job, is_short, key);
         }
         let queue = if is_short { &self.short } else { &self.ready };
         queue.push(job);
+    }
+
+    #[cold]
+    fn push_keyed(&self, job: Arc<dyn Runnable>, is_short: bool, key: &Key) {
+        let new = || Box::new(Keyed::new(self.shares.anew()));
+        let keyed = self.keyed.get_or_init(new);
+        keyed.push(key.clone(), job, is_short);
     }
 
     /// Queues a job that was woken in its own step. A job that yielded goes behind those that have
@@ -94,12 +100,14 @@ impl RunQueue {
     /// Call [`end_turn`](Self::end_turn) once the job's step has ended, or if it will not run.
     #[inline]
     pub(crate) fn pop(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
-        match self.keyed.get().filter(|keyed| keyed.len() > 0) {
-            None => self.pop_plain(popped),
-            Some(keyed) => keyed
-                .pop(popped, || self.has_plain(), |popped| self.pop_plain(popped))
-                .or_else(|| self.pop_plain(popped)),
-        }
+        let keyed = self.keyed.get().filter(|keyed| keyed.len() > 0);
+        let next = keyed.and_then(|keyed| self.pop_keyed(keyed, popped));
+        next.or_else(|| self.pop_plain(popped))
+    }
+
+    #[cold]
+    fn pop_keyed(&self, keyed: &Keyed, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
+        keyed.pop(popped, || self.has_plain(), |popped| self.pop_plain(popped))
     }
 
     /// Any number of times.

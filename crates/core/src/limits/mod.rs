@@ -31,6 +31,8 @@ pub(crate) struct Limits {
     time: Option<Backlog>,
     /// [`Key::with_max_jobs`](crate::Key::with_max_jobs).
     keys: Arc<Keys>,
+    /// The builder has set one.
+    pub(crate) is_set: bool,
 }
 
 /// What a job is expected to be like. `None`: whoever waits does not know.
@@ -52,13 +54,8 @@ impl Limits {
                 .wait
                 .map(|wait| Backlog::new(wait, threads, shares, &keys)),
             keys,
+            is_set: setting.jobs.is_some() || setting.wait.is_some(),
         })
-    }
-
-    /// Whether the builder has set one.
-    #[inline]
-    pub(crate) fn is_set(&self) -> bool {
-        self.jobs.is_some() || self.time.is_some()
     }
 
     pub(crate) fn semaphores(&self) -> impl Iterator<Item = &Semaphore> {
