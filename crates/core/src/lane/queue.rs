@@ -21,6 +21,9 @@
 //! long one after each eight would make the short ones wait longer than in a FIFO queue. After
 //! [`PASSES`] ready jobs in a row have passed those that yielded, one of these has its turn.
 //!
+//! **Keys.** Jobs that have one wait elsewhere (`keyed.rs`). While some do, the order of keys says
+//! whether one of them is next, or one of these queues: all jobs without a key are one key more.
+//!
 //! A step's time counts for the queue that its job was popped from, and not for the length of its
 //! site: by that, short futures that yield for ever would count for the short jobs, which then never
 //! had their turn. A job that is tried among the short ones, and shows that its site is long, counts

@@ -17,6 +17,11 @@
 //! room of 450 ms, where short jobs used 40 % of the time, the others have 180 ms; where they used
 //! none, all of it. A permit that is tried asks as one of the others, unless its handle has a name.
 //!
+//! **Keys.** A job of a key waits for those of its key, which has its part of the threads: so it is
+//! admitted while these fill less than that part of the room (`keys.rs`), and while all jobs fill
+//! less than the room. If they fill more, it is admitted if it fits into the part itself. All jobs
+//! without a key are one more key of weight 1: beside one key, they have half of the room.
+//!
 //! **Waiters** for room (`Reserve`) are served in FIFO order, by a semaphore whose permits are
 //! *turns*. What kind of job a waiter has is not known, so it needs room for both. The thread that
 //! frees room gives a turn to the first waiter, but no more turns than there are threads before
