@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
@@ -12,7 +11,8 @@ use stallwatch::Name;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Submitter, thread};
 use crate::panics;
-use crate::task::{Awaited, IoJoin, LARGE, Made, Task};
+use crate::sync::{AtomicBool, Ordering::SeqCst};
+use crate::task::{IoJoin, LARGE, Made, Task};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
@@ -42,13 +42,6 @@ where
         submitter: submitter.clone(),
         exempt: exempt.clone(),
     };
-    let awaited = exempt.map(|exempt| {
-        let levels = submitter.levels.clone();
-        let awaited = move |is_polled| {
-            exempt.store(is_polled && thread::is_exempt(&levels), Relaxed);
-        };
-        Box::new(awaited) as Awaited
-    });
     let (future, inside) = (Some(future), Some(inside));
     let task = submitter
         .levels
@@ -56,15 +49,15 @@ where
         .io
         .handle
         .spawn(IoTask { future, inside });
-    Task::on_io(IoJoin::new(task, awaited))
+    Task::on_io(IoJoin::new(task, exempt))
 }
 
 /// What is around the future while it is polled and dropped: the span of its submitter, and the
 /// submitter's handle as the current one.
 struct Inside {
     submitter: Submitter,
-    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False if its task was
-    /// polled last by what is not exempt, or was detached.
+    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False once its task was
+    /// detached.
     exempt: Option<Arc<AtomicBool>>,
     origin: Option<Origin>,
     /// Where it was spawned, for the watch.
@@ -73,8 +66,7 @@ struct Inside {
 
 impl Inside {
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        // Relaxed: what the awaiter does then is no part of it.
-        let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(Relaxed));
+        let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(SeqCst));
         thread::with_entered(self.submitter.clone(), is_exempt, || {
             trace::in_scope(self.origin.as_ref(), f)
         })

@@ -4,8 +4,7 @@
 //! **Which submissions need a permit.** A job that waits for another job must not wait for a
 //! permit that it holds itself. So the threads of a lane submit to it without one: what they
 //! run is part of a job that has one, or never needed it. The same holds inside a future that
-//! a job gives to `spawn_io` and awaits ([`is_exempt`]), until the task of that future is detached,
-//! or polled by others.
+//! a job gives to `spawn_io` ([`is_exempt`]), until the task of that future is detached.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, RwLock};
