@@ -28,6 +28,8 @@ struct ThreadContext {
 }
 
 struct Entered {
+    /// Above that of all outside it.
+    number: usize,
     submitter: Submitter,
     /// What is submitted inside needs no permit of the level's lane.
     is_exempt: bool,
@@ -98,39 +100,38 @@ pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submit
     )
 }
 
-/// Enters a submitter. Returns how many are now entered, for [`leave`]: 0 if the thread ends.
+/// Enters a submitter. Returns its number, for [`leave`]: 0 if the thread ends.
 /// `is_exempt`: what is submitted inside needs no permit of its lane.
 pub(crate) fn enter(submitter: Submitter, is_exempt: bool) -> usize {
-    let depth = with_thread(|thread| {
+    let number = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
+        let number = entered.last().map_or(1, |outer| outer.number + 1);
         entered.push(Entered {
+            number,
             submitter,
             is_exempt,
         });
-        entered.len()
+        number
     });
-    depth.unwrap_or(0)
+    number.unwrap_or(0)
 }
 
-/// Whether the one that was entered as number `depth` is the innermost one.
-pub(crate) fn is_innermost(depth: usize) -> bool {
-    with_thread(|thread| thread.entered.borrow().len()).is_none_or(|entered| entered == depth)
-}
-
-/// Leaves the one that was entered as number `depth`, and all inside it.
-pub(crate) fn leave(depth: usize) {
-    let pop = |thread: &ThreadContext| {
+/// Leaves the one that was entered with that number, and no other. Returns it, and whether it was
+/// the innermost one: `None` if the thread ends.
+pub(crate) fn leave(number: usize) -> Option<(Submitter, bool)> {
+    let remove = |thread: &ThreadContext| {
         let mut entered = thread.entered.borrow_mut();
-        (entered.len() >= depth).then(|| entered.pop()).flatten()
+        let at = entered.iter().rposition(|it| it.number == number)?;
+        Some((entered.remove(at).submitter, at == entered.len()))
     };
-    // Dropped outside the borrow: it may hold the last reference to its lane.
-    while with_thread(pop).flatten().is_some() {}
+    // The caller drops it, outside the borrow: it may hold the last reference to its lane.
+    with_thread(remove).flatten()
 }
 
 /// Runs `f` with `submitter` entered as the innermost one.
 pub(crate) fn with_entered<R>(submitter: Submitter, is_exempt: bool, f: impl FnOnce() -> R) -> R {
-    let depth = enter(submitter, is_exempt);
-    let _leave = on_drop(|| leave(depth));
+    let number = enter(submitter, is_exempt);
+    let _leave = on_drop(|| drop(leave(number)));
     f()
 }
 
