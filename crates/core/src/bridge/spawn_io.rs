@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use stallwatch::Name;
 
+use crate::guard::on_drop;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Submitter, thread};
 use crate::panics;
@@ -39,7 +40,7 @@ where
     let inside = Inside {
         site: submitter.site_or_caller(),
         origin: Origin::capture(),
-        submitter: submitter.clone(),
+        submitter: Some(submitter.clone()),
         exempt: exempt.clone(),
     };
     let (future, inside) = (Some(future), Some(inside));
@@ -55,7 +56,8 @@ where
 /// What is around the future while it is polled and dropped: the span of its submitter, and the
 /// submitter's handle as the current one.
 struct Inside {
-    submitter: Submitter,
+    /// `None` only while it is entered.
+    submitter: Option<Submitter>,
     /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False once its task was
     /// detached.
     exempt: Option<Arc<AtomicBool>>,
@@ -65,11 +67,13 @@ struct Inside {
 }
 
 impl Inside {
-    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn call<R>(&mut self, f: impl FnOnce() -> R) -> R {
         let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(SeqCst));
-        thread::with_entered(self.submitter.clone(), is_exempt, || {
-            trace::in_scope(self.origin.as_ref(), f)
-        })
+        // It is lent: a clone would write the count that all threads share.
+        let own = &mut self.submitter;
+        let number = thread::enter(own, is_exempt);
+        let _back = on_drop(|| *own = own.take().or_else(|| Some(thread::leave(number)?.0)));
+        trace::in_scope(self.origin.as_ref(), f)
     }
 }
 
@@ -84,11 +88,12 @@ pin_project! {
     impl<F: Future> PinnedDrop for IoTask<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            let Some(inside) = this.inside.take() else {
+            let Some(mut inside) = this.inside.take() else {
                 return;
             };
             // A runtime that is gone drops the task on the submitter's thread.
-            let _io = enter_for_drop(&inside.submitter.levels.lane.io.handle);
+            let io = inside.submitter.as_ref().map(|it| it.levels.lane.io.handle.clone());
+            let _io = io.as_ref().and_then(enter_for_drop);
             panics::run_hook(SPAN, || inside.call(|| drop_quietly(&mut this.future)));
             // It is still there if the subscriber panicked.
             drop_quietly(&mut this.future);
@@ -107,7 +112,7 @@ impl<F: Future> Future for IoTask<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let inside = this.inside.as_ref();
+        let inside = this.inside.as_mut();
         let inside = inside.expect("Tokio polls no task that has ended");
         let _entered = stallwatch::enter(inside.site);
         // The output goes there at once: each move takes as much of the stack as it is large.

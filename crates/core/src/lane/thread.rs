@@ -10,7 +10,6 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Lane, Level, Levels, Submitter};
-use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, thread_local};
@@ -100,20 +99,20 @@ pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submit
     )
 }
 
-/// Enters a submitter. Returns its number, for [`leave`]: 0 if the thread ends.
-/// `is_exempt`: what is submitted inside needs no permit of its lane.
-pub(crate) fn enter(submitter: Submitter, is_exempt: bool) -> usize {
+/// Takes the submitter, and enters it. Returns its number, for [`leave`]: 0 if the thread ends, which
+/// takes none. `is_exempt`: what is submitted inside needs no permit of its lane.
+pub(crate) fn enter(submitter: &mut Option<Submitter>, is_exempt: bool) -> usize {
     let number = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
         let number = entered.last().map_or(1, |outer| outer.number + 1);
         entered.push(Entered {
             number,
-            submitter,
+            submitter: submitter.take()?,
             is_exempt,
         });
-        number
+        Some(number)
     });
-    number.unwrap_or(0)
+    number.flatten().unwrap_or(0)
 }
 
 /// Leaves the one that was entered with that number, and no other. Returns it, and whether it was
@@ -126,13 +125,6 @@ pub(crate) fn leave(number: usize) -> Option<(Submitter, bool)> {
     };
     // The caller drops it, outside the borrow: it may hold the last reference to its lane.
     with_thread(remove).flatten()
-}
-
-/// Runs `f` with `submitter` entered as the innermost one.
-pub(crate) fn with_entered<R>(submitter: Submitter, is_exempt: bool, f: impl FnOnce() -> R) -> R {
-    let number = enter(submitter, is_exempt);
-    let _leave = on_drop(|| drop(leave(number)));
-    f()
 }
 
 /// Called when a thread of that lane and priority starts. `worker` is its index, if it is a worker.
