@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::task::{Poll, Waker, ready};
 
 use tokio::sync::oneshot;
+use twolane_core::adapters::catch;
 use twolane_core::{Cancelled, Handle, JobContext, Task, adapters};
 
 use super::error::FairError;
 use super::origin::carry;
 use super::task::{FairTask, Slot};
 use super::turn::{Id, Ticket, Turn, Turns};
-use crate::catch::catch;
 use crate::sync::Mutex;
 
 /// Submits the jobs of one key: of [`Fair::key`](super::Fair::key).

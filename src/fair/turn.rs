@@ -19,8 +19,9 @@ use std::hash::Hash;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use twolane_core::adapters::run_hook;
+
 use super::order::Order;
-use crate::catch::run_hook;
 use crate::sync::{Mutex, MutexGuard, thread_local};
 
 /// A key behind an `Arc`.
