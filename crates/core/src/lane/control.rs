@@ -125,7 +125,7 @@ fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Runnable>
     let levels = levels.clone();
     spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.
-        thread::begin(&levels.lane, Some(Priority::Normal));
+        thread::join_lane(&levels.lane, Some(Priority::Normal));
         as_lane_thread(&levels, || {
             for closed in batches {
                 discard(closed);

@@ -16,7 +16,7 @@ use crate::sync::{Ordering::SeqCst, thread_local};
 use crate::task::worker::is_running;
 
 struct ThreadContext {
-    /// The lane that counts this thread among its own: see [`begin`].
+    /// The lane that counts this thread among its own: see [`join_lane`].
     counted_by: Cell<Option<Arc<Lane>>>,
     /// The lane and the priority that this thread belongs to.
     own: RefCell<Option<Submitter>>,
@@ -53,7 +53,7 @@ thread_local! {
 /// platforms, not a promise of Rust; `tests/shutdown/thread_locals.rs` pins it.)
 ///
 /// `niced`: it gets the nice value of that priority.
-pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
+pub(crate) fn join_lane(lane: &Arc<Lane>, niced: Option<Priority>) {
     lane.alive.fetch_add(1, SeqCst);
     THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
     if let Some(priority) = niced {

@@ -16,9 +16,9 @@ use crate::sync::{AtomicBool, Ordering::SeqCst};
 
 /// What a future on the I/O lane has made. If no awaiter takes it, its drop logs a panic: the
 /// future's, or that of the output's destructor.
-pub(crate) struct Made<T>(pub(crate) Option<Result<T, PanicPayload>>);
+pub(crate) struct IoOutcome<T>(pub(crate) Option<Result<T, PanicPayload>>);
 
-impl<T> Drop for Made<T> {
+impl<T> Drop for IoOutcome<T> {
     fn drop(&mut self) {
         match self.0.take() {
             Some(Ok(output)) => panics::drop_quietly("the destructor of an unread output", output),
@@ -29,7 +29,7 @@ impl<T> Drop for Made<T> {
 }
 
 pub(crate) struct IoJoin<T> {
-    pub(super) task: JoinHandle<Made<T>>,
+    pub(super) task: JoinHandle<IoOutcome<T>>,
     /// Shared with the future: whether what it submits needs no permit. `None` if it never was so.
     pub(super) exempt: Option<Arc<AtomicBool>>,
     /// Made for the first `AbortHandle` or cancel.
@@ -57,7 +57,7 @@ impl Cancel for Abort {
 }
 
 impl<T> IoJoin<T> {
-    pub(crate) fn new(task: JoinHandle<Made<T>>, exempt: Option<Arc<AtomicBool>>) -> Self {
+    pub(crate) fn new(task: JoinHandle<IoOutcome<T>>, exempt: Option<Arc<AtomicBool>>) -> Self {
         Self {
             task,
             exempt,
