@@ -57,7 +57,9 @@ pub(crate) fn join_lane(lane: &Arc<Lane>, niced: Option<Priority>) {
     lane.alive.fetch_add(1, SeqCst);
     THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
     if let Some(priority) = niced {
-        lane.set_thread_niceness(priority);
+        if let Err(refused) = lane.settings.niceness.weight(priority).apply() {
+            lane.note_refused_nice(lane.settings.nice(priority), refused);
+        }
     }
 }
 
@@ -93,10 +95,8 @@ pub(crate) fn current() -> Option<Submitter> {
 
 pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submitter> {
     let default = PROCESS_DEFAULT.write();
-    std::mem::replace(
-        &mut *default.unwrap_or_else(PoisonError::into_inner),
-        submitter,
-    )
+    let mut default = default.unwrap_or_else(PoisonError::into_inner);
+    std::mem::replace(&mut default, submitter)
 }
 
 /// Takes the submitter, and enters it. Returns its number, for [`leave`]: 0 if the thread ends, which
