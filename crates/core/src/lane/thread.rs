@@ -179,7 +179,8 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     (worker_index().is_some() || is_running()) && is_of_lane(lane)
 }
 
-/// Asks what this thread belongs to, in any lane.
+/// Asks what this thread belongs to, in any lane. `f` may be code of the user: only the start and
+/// the end of a thread change it.
 pub(crate) fn ask_own<R>(f: impl FnOnce(&Submitter) -> R) -> Option<R> {
     with_thread(|thread| thread.own.borrow().as_ref().map(f)).flatten()
 }
