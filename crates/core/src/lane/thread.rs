@@ -99,8 +99,8 @@ pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submit
     std::mem::replace(&mut default, submitter)
 }
 
-/// Takes the submitter, and enters it. Returns its number, for [`leave`]: 0 if the thread ends, which
-/// takes none. `is_exempt`: what is submitted inside needs no permit of its lane.
+/// Takes the submitter, and enters it. Returns its number, for [`leave`]: 0 if the thread ends,
+/// which takes none. `is_exempt`: what is submitted inside needs no permit of its lane.
 pub(crate) fn enter(submitter: &mut Option<Submitter>, is_exempt: bool) -> usize {
     let number = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();

@@ -10,9 +10,9 @@
 //! are queued. If a worker is parked then, the ticker spawns an empty task, which wakes it: a woken
 //! worker looks at the whole queue. While no worker is busy, none is about to park without a look.
 //!
-//! **The end of the looks.** A push pushes, and then asks whether the ticker rests. The ticker notes
-//! that it rests, and then looks once more. Each has a `SeqCst` fence in between, so one of the two
-//! sees the other: the push begins the looks anew, or the last look finds the job.
+//! **The end of the looks.** A push pushes, and then asks whether the ticker rests. The ticker
+//! notes that it rests, and then looks once more. Each has a `SeqCst` fence in between, so one of
+//! the two sees the other: the push begins the looks anew, or the last look finds the job.
 //!
 //! **Obligation.** [liveness] While a job is queued, either no worker is parked that has not looked
 //! since, or the ticker looks.
