@@ -153,7 +153,6 @@
 
 #[cfg(feature = "axum")]
 pub mod axum;
-mod catch;
 pub mod guide;
 pub mod io;
 pub mod metrics;

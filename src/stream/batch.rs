@@ -28,8 +28,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::error::SendError;
 
 use super::shared::{Message, Piece};
-use crate::catch::run_hook;
 use crate::sync::{AtomicBool, AtomicU32, Handle, Mutex, MutexGuard, Ordering::SeqCst, adapters};
+use twolane_core::adapters::run_hook;
 
 pub(crate) struct Batch<O> {
     pieces: Mutex<Vec<Piece<O>>>,

@@ -16,7 +16,7 @@ use tokio::task::coop::{self, RestoreOnPending};
 
 use super::ends::Running;
 use super::shared::{Limits, Message, Piece};
-use crate::catch::{drop_each, report_unread};
+use super::unread::{drop_each, report_unread};
 use twolane_core::JoinError;
 
 /// One unit of Tokio's cooperative budget pays for so many items of one message; a task has 128

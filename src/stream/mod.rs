@@ -46,6 +46,7 @@ mod runner;
 mod shared;
 mod stage;
 mod start;
+mod unread;
 mod window;
 mod worker;
 

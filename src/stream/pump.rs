@@ -15,9 +15,10 @@ use pin_project_lite::pin_project;
 
 use super::late_reader::LateReader;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, ReaderTimeout, Shared, Size};
+use super::unread::drop_each;
 use super::worker::Worker;
-use crate::catch::{catch, drop_each};
-use twolane_core::{Handle, JoinError, adapters};
+use twolane_core::adapters::{self, catch};
+use twolane_core::{Handle, JoinError};
 
 /// The pump looks at the clock after so many inputs at most.
 const INPUTS_PER_LOOK: usize = 64;

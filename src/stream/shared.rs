@@ -12,9 +12,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::batch::Batch;
 use super::runner::{RunChunk, Stop};
+use super::unread::{drop_each, report_unread};
 use super::window::Window;
-use crate::catch::{drop_each, report_unread, run_hook};
-use twolane_core::{Handle, JoinError, adapters::DrainTasks};
+use twolane_core::adapters::{DrainTasks, run_hook};
+use twolane_core::{Handle, JoinError};
 
 /// Makes the state of a worker.
 pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn RunChunk<I, O>> + Send + Sync>;

@@ -17,9 +17,8 @@ use tokio::task::coop;
 
 use super::runner::End;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Seat, Shared};
-use crate::catch::catch;
-use twolane_core::yield_if_due;
-use twolane_core::{Handle, adapters};
+use twolane_core::adapters::{self, catch};
+use twolane_core::{Handle, yield_if_due};
 
 /// How long the second batch of a worker takes. Each further one takes twice as long, up to
 /// the stream's setting.

@@ -8,6 +8,7 @@
     dead_code,
     unreachable_pub,
     unused_imports,
+    unused_macros,
     reason = "the files are written for another crate, and only a part is used"
 )]
 

@@ -11,8 +11,6 @@
     reason = "the files are written for another crate, and only a part is used"
 )]
 
-#[path = "../../src/catch.rs"]
-mod catch;
 #[path = "../../src/io/owned/slot.rs"]
 mod slot;
 mod stream;

@@ -132,7 +132,6 @@ fn the_workers_of_a_dropped_stream_count_as_cancelled() {
         assert_eq!(block_on(all.try_collect::<Vec<_>>()).unwrap().len(), 100);
         wait_until(|| cpu.metrics().running == 0);
         assert_eq!(cpu.metrics().cancelled, 0);
-        let ended = cpu.metrics().completed;
         let (began, begins) = mpsc::channel();
         let (let_go, go) = mpsc::channel::<()>();
         let go = Mutex::new(go);
@@ -145,8 +144,8 @@ fn the_workers_of_a_dropped_stream_count_as_cancelled() {
         let numbers = numbers.buffered(4);
         begins.recv().unwrap();
         drop((numbers, let_go));
+        // (What the stages captured may be dropped by a job of its own, which completes.)
         wait_until(|| cpu.metrics().cancelled == 1);
-        assert_eq!(cpu.metrics().completed, ended);
     });
 }
 

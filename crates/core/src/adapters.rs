@@ -13,6 +13,8 @@ use crate::error::JoinError;
 pub use crate::error::late_reader;
 use crate::handle::Handle;
 use crate::lane::control::{Due, Message};
+use crate::panics;
+pub use crate::panics::{drop_quietly, run_hook};
 pub use crate::pool::drain_tasks::DrainTasks;
 use crate::task::Task;
 pub use crate::task::ticker::{at_each_tick, has_passed, ticks as now};
@@ -47,6 +49,11 @@ pub fn close_error(handle: &Handle) -> Option<JoinError> {
 /// Whether the lane was shut down, or is about to be.
 pub fn is_closed(handle: &Handle) -> bool {
     handle.submitter.levels.lane.is_closed()
+}
+
+/// Calls `f`, and makes its panic an error.
+pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, JoinError> {
+    panics::catch(f).map_err(JoinError::of_unwinding)
 }
 
 /// Lets the job run on, as [`Task::detach`], and without a warning if it does not run. A panic goes

@@ -44,7 +44,6 @@ mod admission;
 mod backend;
 mod bridge;
 mod build_error;
-mod doze;
 mod error;
 mod guard;
 mod handle;

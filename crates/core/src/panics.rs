@@ -18,12 +18,12 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
 }
 
 /// Drops `value`; logs a panic in its destructor.
-pub(crate) fn drop_quietly<T>(what: &'static str, value: T) {
+pub fn drop_quietly<T>(what: &'static str, value: T) {
     run_hook(what, || drop(value));
 }
 
 /// Calls a hook of the user; logs a panic in it.
-pub(crate) fn run_hook(what: &'static str, hook: impl FnOnce()) {
+pub fn run_hook(what: &'static str, hook: impl FnOnce()) {
     call_logged(what, hook);
 }
 

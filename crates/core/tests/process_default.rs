@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use support::thread_name;
 use twolane_core::{CpuRuntime, Handle};
@@ -48,6 +48,16 @@ fn entered_comes_before_own_comes_before_the_default() {
             assert_eq!(current(), "right-0");
         }
         assert_eq!(current(), "left-0");
+    }
+    assert_eq!(current(), "default-0");
+
+    // It stayed current on the thread for ever: its guard panicked, and did not leave it.
+    {
+        let (left, right) = (left.handle(), right.handle());
+        let (outer, inner) = (left.enter(), right.enter());
+        catch_unwind(AssertUnwindSafe(|| drop(outer))).unwrap_err();
+        assert_eq!(current(), "right-0");
+        drop(inner);
     }
     assert_eq!(current(), "default-0");
 

@@ -13,8 +13,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::coop;
-
-use crate::catch::{drop_quietly, run_hook};
+use twolane_core::adapters::{drop_quietly, run_hook};
 
 const DESTRUCTOR: &str = "the destructor of a value on the I/O lane";
 const PRESENT: &str = "the call that takes the value is the last one";

@@ -10,7 +10,6 @@ use twolane_core::{JoinError, adapters};
 
 use super::IoOwned;
 use super::slot::lock;
-use crate::catch::catch;
 
 impl<T: Send + 'static> IoOwned<T> {
     /// Polls a stream that borrows the value on the I/O lane, and yields its items here:
@@ -106,7 +105,7 @@ impl<T: Send + 'static> IoOwned<T> {
         let lock = lock(&self.slot);
         let run = async move {
             let mut slot = lock.await;
-            let stream = match catch(|| f(slot.get())) {
+            let stream = match adapters::catch(|| f(slot.get())) {
                 Ok(stream) => stream,
                 // The reader gets it as a panic of the stream.
                 Err(panic) => Box::pin(Panics(Some(panic), PhantomData)),

@@ -14,7 +14,7 @@
 //!   stops in the middle of a body is an error, never a short body that looks complete.
 //! - **Batches.** An item wakes the reader, on a thread of the other lane, which costs what many a
 //!   small chunk takes to compute. So the writer holds items back until they are half of the window,
-//!   or the writer has held some for [`PATIENCE`], waits, or ends. A stream whose items take longer
+//!   or the writer has held some for [`HELD_FOR`], waits, or ends. A stream whose items take longer
 //!   hands over each. What is held counts in the window.
 //! - **Wake-ups.** The reader changes `buffered`, or closes the channel, and then wakes the writer.
 //!   The writer registers its waker and then looks at both. (Loom model in `tests/loom`.)
@@ -43,7 +43,7 @@ use crate::sync::{AtomicUsize, AtomicWaker, Ordering::SeqCst};
 const MAX_SIZE: usize = usize::MAX / 2;
 
 /// Items are not held back for longer than that, and the time that one takes.
-const PATIENCE: u64 = 1_000_000;
+const HELD_FOR: u64 = 1_000_000;
 
 /// An item and its size, or why there are no more.
 type Message<T> = Result<(T, usize), Box<BridgeError>>;
@@ -146,7 +146,7 @@ impl<T> Writer<T> {
         self.window.add(size);
         self.held.0.push((item, size));
         self.held.1 += size;
-        if self.held.1 >= self.window.limit / 2 || now() >= self.flushed + PATIENCE {
+        if self.held.1 >= self.window.limit / 2 || now() >= self.flushed + HELD_FOR {
             self.flush();
         }
     }

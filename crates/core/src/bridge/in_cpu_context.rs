@@ -71,17 +71,16 @@ pin_project! {
 /// Runs `poll` inside the context.
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
     worker::set_in_cpu_context();
-    let own = thread::served();
-    let workers = own.as_ref().and_then(|own| own.level().workers());
-    let Some(runtime) = workers.and_then(|workers| workers.runtime()) else {
-        panic!(
-            "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
-             no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
-             give the future to `spawn`"
-        );
-    };
-    let _cpu = runtime.enter();
-    poll()
+    // By reference: a clone would write the count that all threads share.
+    let polled = thread::ask_own(|own| {
+        let _cpu = own.level().workers()?.runtime()?.enter();
+        Some(poll())
+    });
+    polled.flatten().expect(
+        "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: no Tokio \
+         runtime of a CPU lane is here. Build the lane with that backend, and give the future to \
+         `spawn`",
+    )
 }
 
 impl<F: Future> Future for InCpuContext<F> {

@@ -3,16 +3,17 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 use stallwatch::Name;
 
+use crate::guard::on_drop;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Submitter, thread};
 use crate::panics;
-use crate::task::{Awaited, IoJoin, LARGE, Made, Task};
+use crate::sync::{AtomicBool, Ordering::SeqCst};
+use crate::task::{IoJoin, IoOutcome, LARGE, Task};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
@@ -36,48 +37,38 @@ where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     let exempt = thread::is_exempt(&submitter.levels).then(|| Arc::new(AtomicBool::new(true)));
-    let inside = Inside {
+    let scope = Scope {
         site: submitter.site_or_caller(),
         origin: Origin::capture(),
-        submitter: submitter.clone(),
+        submitter: Some(submitter.clone()),
         exempt: exempt.clone(),
     };
-    let awaited = exempt.map(|exempt| {
-        let levels = submitter.levels.clone();
-        let awaited = move |is_polled| {
-            exempt.store(is_polled && thread::is_exempt(&levels), Relaxed);
-        };
-        Box::new(awaited) as Awaited
-    });
-    let (future, inside) = (Some(future), Some(inside));
-    let task = submitter
-        .levels
-        .lane
-        .io
-        .handle
-        .spawn(IoTask { future, inside });
-    Task::on_io(IoJoin::new(task, awaited))
+    let (future, scope) = (Some(future), Some(scope));
+    let io = &submitter.levels.lane.io.handle;
+    Task::on_io(IoJoin::new(io.spawn(IoTask { future, scope }), exempt))
 }
 
 /// What is around the future while it is polled and dropped: the span of its submitter, and the
 /// submitter's handle as the current one.
-struct Inside {
-    submitter: Submitter,
-    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False if its task was
-    /// polled last by what is not exempt, or was detached.
+struct Scope {
+    /// `None` only while it is entered.
+    submitter: Option<Submitter>,
+    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False once its task was
+    /// detached.
     exempt: Option<Arc<AtomicBool>>,
     origin: Option<Origin>,
     /// Where it was spawned, for the watch.
     site: Name,
 }
 
-impl Inside {
-    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        // Relaxed: what the awaiter does then is no part of it.
-        let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(Relaxed));
-        thread::with_entered(self.submitter.clone(), is_exempt, || {
-            trace::in_scope(self.origin.as_ref(), f)
-        })
+impl Scope {
+    fn run<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(SeqCst));
+        // It is lent: a clone would write the count that all threads share.
+        let own = &mut self.submitter;
+        let number = thread::enter(own, is_exempt);
+        let _back = on_drop(|| *own = own.take().or_else(|| Some(thread::leave(number)?.0)));
+        trace::in_scope(self.origin.as_ref(), f)
     }
 }
 
@@ -86,21 +77,22 @@ pin_project! {
         // Both are `None` once it has ended.
         #[pin]
         future: Option<F>,
-        inside: Option<Inside>,
+        scope: Option<Scope>,
     }
 
     impl<F: Future> PinnedDrop for IoTask<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            let Some(inside) = this.inside.take() else {
+            let Some(mut scope) = this.scope.take() else {
                 return;
             };
             // A runtime that is gone drops the task on the submitter's thread.
-            let _io = enter_for_drop(&inside.submitter.levels.lane.io.handle);
-            panics::run_hook(SPAN, || inside.call(|| drop_quietly(&mut this.future)));
+            let io = scope.submitter.as_ref().map(|it| it.levels.lane.io.handle.clone());
+            let _io = io.as_ref().and_then(enter_for_drop);
+            panics::run_hook(SPAN, || scope.run(|| drop_quietly(&mut this.future)));
             // It is still there if the subscriber panicked.
             drop_quietly(&mut this.future);
-            panics::drop_quietly(SPAN, inside);
+            panics::drop_quietly(SPAN, scope);
         }
     }
 }
@@ -111,18 +103,18 @@ fn drop_quietly<F>(future: &mut Pin<&mut Option<F>>) {
 }
 
 impl<F: Future> Future for IoTask<F> {
-    type Output = Made<F::Output>;
+    type Output = IoOutcome<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let inside = this.inside.as_ref();
-        let inside = inside.expect("Tokio polls no task that has ended");
-        let _entered = stallwatch::enter(inside.site);
+        let scope = this.scope.as_mut();
+        let scope = scope.expect("Tokio polls no task that has ended");
+        let _entered = stallwatch::enter(scope.site);
         // The output goes there at once: each move takes as much of the stack as it is large.
-        let mut made = Made(None);
+        let mut made = IoOutcome(None);
         let poll = |future: &mut Pin<&mut Option<F>>| {
             let future = future.as_mut().as_pin_mut();
-            let future = future.expect("it is dropped with `inside`");
+            let future = future.expect("it is dropped with `scope`");
             future.poll(cx).map(|output| made.0 = Some(Ok(output)))
         };
         let step = || {
@@ -133,17 +125,17 @@ impl<F: Future> Future for IoTask<F> {
             }
             polled
         };
-        match panics::catch(|| inside.call(step)) {
+        match panics::catch(|| scope.run(step)) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(())) => {}
             Err(payload) => {
                 // It is still there if the subscriber panicked.
                 drop_quietly(&mut this.future);
-                made = Made(Some(Err(payload)));
+                made = IoOutcome(Some(Err(payload)));
             }
         }
         // The close of a span calls the subscriber: its panic would lose the output, too.
-        panics::drop_quietly(SPAN, this.inside.take());
+        panics::drop_quietly(SPAN, this.scope.take());
         Poll::Ready(made)
     }
 }

@@ -95,20 +95,21 @@ impl Error for NoCurrentHandle {}
 ///
 /// # Panics
 ///
-/// Dropping guards panics if the order is not the reverse of their creation.
+/// Dropping guards panics if the order is not the reverse of their creation. The handle of the
+/// guard is left all the same.
 #[must_use = "the handle is current only as long as the guard lives"]
 pub struct EnterGuard<'a> {
-    pub(super) depth: usize,
+    pub(super) number: usize,
     // Not `Send`: the drop changes the state of the thread that called `enter`.
     pub(super) _thread_bound: PhantomData<(&'a Handle, *mut ())>,
 }
 
 impl Drop for EnterGuard<'_> {
     fn drop(&mut self) {
-        if !thread::is_innermost(self.depth) && !std::thread::panicking() {
+        let left = thread::leave(self.number);
+        if left.is_some_and(|(_, is_innermost)| !is_innermost) && !std::thread::panicking() {
             panic!("`EnterGuard`s must be dropped in the reverse order of `Handle::enter`");
         }
-        thread::leave(self.depth);
     }
 }
 

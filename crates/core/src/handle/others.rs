@@ -77,7 +77,7 @@ impl Handle {
     /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
         EnterGuard {
-            depth: thread::enter(self.submitter.clone(), false),
+            number: thread::enter(&mut Some(self.submitter.clone()), false),
             _thread_bound: PhantomData,
         }
     }

@@ -125,7 +125,7 @@ fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Runnable>
     let levels = levels.clone();
     spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.
-        thread::begin(&levels.lane, Some(Priority::Normal));
+        thread::join_lane(&levels.lane, Some(Priority::Normal));
         as_lane_thread(&levels, || {
             for closed in batches {
                 discard(closed);
@@ -158,6 +158,10 @@ impl Control {
             }
             panics::run_hook(CALLED, || self.close_some());
             self.run_due();
+            // The reaper ends once it is all that is left.
+            if self.levels.is_over_except(self.idle_reapers()) {
+                self.reaper = None;
+            }
         }
         // Replies that are still in the channel. The last `close_queued` below covers all other
         // messages; see the top of this file.
@@ -177,10 +181,7 @@ impl Control {
         discard(closed);
     }
 
-    fn is_over(&mut self) -> bool {
-        if self.levels.is_over_except(self.idle_reapers()) {
-            self.reaper = None;
-        }
+    fn is_over(&self) -> bool {
         // A reaper that has just been started is not counted yet.
         self.unreaped == 0 && !self.has_jobs_to_close() && self.levels.is_over_except(0)
     }

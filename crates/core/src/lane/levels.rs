@@ -13,7 +13,7 @@ use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::sync::Ordering::SeqCst;
-use crate::task::Runnable;
+use crate::task::{Event, Runnable};
 
 /// Most machines have fewer I/O workers.
 const SHARDS: usize = 16;
@@ -67,7 +67,10 @@ impl Levels {
 
     /// Returns how many jobs run now, over all priorities.
     pub(crate) fn running(&self) -> u64 {
-        self.all().map(|level| level.counters.read().running).sum()
+        let sum = |event| self.all().map(|it| it.counters.sum(event)).sum::<u64>();
+        // The ends first: so a step that ends meanwhile counts.
+        let ended = sum(Event::Completed) + sum(Event::Panicked) + sum(Event::Suspended);
+        sum(Event::Begun).saturating_sub(ended)
     }
 
     /// What has not ended, of a lane that is closed. `idle`: how many of its threads only wait for

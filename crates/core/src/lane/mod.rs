@@ -49,7 +49,6 @@ use crate::error::CloseReason;
 use crate::io_lane::IoLane;
 use crate::metrics::io_watch::IoWatch;
 use crate::panics;
-use crate::priority::Priority;
 use crate::sync::mpsc::Sender;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Runnable};
@@ -199,17 +198,7 @@ impl Lane {
         let _ = self.send_control(Message::ThreadEnded);
     }
 
-    /// Gives this thread the niceness of `priority`.
-    ///
-    /// An error is logged once and shown in the lane's `Debug` output. Jobs run all the
-    /// same.
-    pub(crate) fn set_thread_niceness(&self, priority: Priority) {
-        let settings = &self.settings;
-        if let Err(refused) = settings.niceness.weight(priority).apply() {
-            self.note_refused_nice(settings.nice(priority), refused);
-        }
-    }
-
+    /// Logs it once, and shows it in the lane's `Debug` output. Jobs run all the same.
     pub(crate) fn note_refused_nice(&self, nice: i32, refused: io::Error) {
         let text = refused.to_string();
         if self.nice_refused.set(refused).is_ok() {

@@ -15,23 +15,23 @@ use crate::task::{RegistryKey, Runnable, thread_number};
 
 /// Shards in one group.
 const OF_A_GROUP: usize = 4;
-const SHARDS: usize = OF_A_GROUP * Priority::ALL.len();
+const SLABS: usize = OF_A_GROUP * Priority::ALL.len();
 
 #[derive(Default)]
-pub(super) struct Registry([Mutex<Slab<Arc<dyn Runnable>>>; SHARDS]);
+pub(super) struct Registry([Mutex<Slab<Arc<dyn Runnable>>>; SLABS]);
 
 impl Registry {
     pub(super) fn insert(&self, job: Arc<dyn Runnable>) -> RegistryKey {
         // A job is registered by a thread of its lane.
         let group = thread::ask_own(|own| own.priority.index()).unwrap_or(0);
         let shard = group * OF_A_GROUP + thread_number() % OF_A_GROUP;
-        let key = self.lock(shard).insert(job) * SHARDS + shard;
+        let key = self.lock(shard).insert(job) * SLABS + shard;
         RegistryKey::MIN.saturating_add(key)
     }
 
     pub(super) fn remove(&self, key: RegistryKey) {
         let key = key.get() - 1;
-        let job = self.lock(key % SHARDS).try_remove(key / SHARDS);
+        let job = self.lock(key % SLABS).try_remove(key / SLABS);
         // Outside the lock: this may be the last reference, and a destructor may run.
         drop(job);
     }
@@ -39,7 +39,7 @@ impl Registry {
     /// The jobs in `n` slots of each shard, from the slot `first` on. `None` behind the last slot.
     pub(super) fn in_slots(&self, first: usize, n: usize) -> Option<Vec<Arc<dyn Runnable>>> {
         let (mut found, mut is_behind) = (Vec::new(), true);
-        for shard in 0..SHARDS {
+        for shard in 0..SLABS {
             let jobs = self.lock(shard);
             is_behind &= first >= jobs.capacity();
             found.extend((first..first + n).filter_map(|slot| jobs.get(slot).cloned()));

@@ -4,21 +4,19 @@
 //! **Which submissions need a permit.** A job that waits for another job must not wait for a
 //! permit that it holds itself. So the threads of a lane submit to it without one: what they
 //! run is part of a job that has one, or never needed it. The same holds inside a future that
-//! a job gives to `spawn_io` and awaits ([`is_exempt`]), until the task of that future is detached,
-//! or polled by others.
+//! a job gives to `spawn_io` ([`is_exempt`]), until the task of that future is detached.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Lane, Level, Levels, Submitter};
-use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, thread_local};
 use crate::task::worker::is_running;
 
 struct ThreadContext {
-    /// The lane that counts this thread among its own: see [`begin`].
+    /// The lane that counts this thread among its own: see [`join_lane`].
     counted_by: Cell<Option<Arc<Lane>>>,
     /// The lane and the priority that this thread belongs to.
     own: RefCell<Option<Submitter>>,
@@ -29,6 +27,8 @@ struct ThreadContext {
 }
 
 struct Entered {
+    /// Above that of all outside it.
+    number: usize,
     submitter: Submitter,
     /// What is submitted inside needs no permit of the level's lane.
     is_exempt: bool,
@@ -53,11 +53,13 @@ thread_local! {
 /// platforms, not a promise of Rust; `tests/shutdown/thread_locals.rs` pins it.)
 ///
 /// `niced`: it gets the nice value of that priority.
-pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
+pub(crate) fn join_lane(lane: &Arc<Lane>, niced: Option<Priority>) {
     lane.alive.fetch_add(1, SeqCst);
     THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
     if let Some(priority) = niced {
-        lane.set_thread_niceness(priority);
+        if let Err(refused) = lane.settings.niceness.weight(priority).apply() {
+            lane.note_refused_nice(lane.settings.nice(priority), refused);
+        }
     }
 }
 
@@ -93,46 +95,36 @@ pub(crate) fn current() -> Option<Submitter> {
 
 pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submitter> {
     let default = PROCESS_DEFAULT.write();
-    std::mem::replace(
-        &mut *default.unwrap_or_else(PoisonError::into_inner),
-        submitter,
-    )
+    let mut default = default.unwrap_or_else(PoisonError::into_inner);
+    std::mem::replace(&mut default, submitter)
 }
 
-/// Enters a submitter. Returns how many are now entered, for [`leave`]: 0 if the thread ends.
-/// `is_exempt`: what is submitted inside needs no permit of its lane.
-pub(crate) fn enter(submitter: Submitter, is_exempt: bool) -> usize {
-    let depth = with_thread(|thread| {
+/// Takes the submitter, and enters it. Returns its number, for [`leave`]: 0 if the thread ends,
+/// which takes none. `is_exempt`: what is submitted inside needs no permit of its lane.
+pub(crate) fn enter(submitter: &mut Option<Submitter>, is_exempt: bool) -> usize {
+    let number = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
+        let number = entered.last().map_or(1, |outer| outer.number + 1);
         entered.push(Entered {
-            submitter,
+            number,
+            submitter: submitter.take()?,
             is_exempt,
         });
-        entered.len()
+        Some(number)
     });
-    depth.unwrap_or(0)
+    number.flatten().unwrap_or(0)
 }
 
-/// Whether the one that was entered as number `depth` is the innermost one.
-pub(crate) fn is_innermost(depth: usize) -> bool {
-    with_thread(|thread| thread.entered.borrow().len()).is_none_or(|entered| entered == depth)
-}
-
-/// Leaves the one that was entered as number `depth`, and all inside it.
-pub(crate) fn leave(depth: usize) {
-    let pop = |thread: &ThreadContext| {
+/// Leaves the one that was entered with that number, and no other. Returns it, and whether it was
+/// the innermost one: `None` if the thread ends.
+pub(crate) fn leave(number: usize) -> Option<(Submitter, bool)> {
+    let remove = |thread: &ThreadContext| {
         let mut entered = thread.entered.borrow_mut();
-        (entered.len() >= depth).then(|| entered.pop()).flatten()
+        let at = entered.iter().rposition(|it| it.number == number)?;
+        Some((entered.remove(at).submitter, at == entered.len()))
     };
-    // Dropped outside the borrow: it may hold the last reference to its lane.
-    while with_thread(pop).flatten().is_some() {}
-}
-
-/// Runs `f` with `submitter` entered as the innermost one.
-pub(crate) fn with_entered<R>(submitter: Submitter, is_exempt: bool, f: impl FnOnce() -> R) -> R {
-    let depth = enter(submitter, is_exempt);
-    let _leave = on_drop(|| leave(depth));
-    f()
+    // The caller drops it, outside the borrow: it may hold the last reference to its lane.
+    with_thread(remove).flatten()
 }
 
 /// Called when a thread of that lane and priority starts. `worker` is its index, if it is a worker.
@@ -186,7 +178,8 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     (worker_index().is_some() || is_running()) && is_of_lane(lane)
 }
 
-/// Asks what this thread belongs to, in any lane.
+/// Asks what this thread belongs to, in any lane. `f` may be code of the user: only the start and
+/// the end of a thread change it.
 pub(crate) fn ask_own<R>(f: impl FnOnce(&Submitter) -> R) -> Option<R> {
     with_thread(|thread| thread.own.borrow().as_ref().map(f)).flatten()
 }

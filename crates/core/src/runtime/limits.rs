@@ -27,9 +27,9 @@ impl Builder {
     /// another job never waits for the permit that it holds itself. The same holds for rayon
     /// children, `tokio::spawn` and `spawn_blocking` inside `in_cpu_context`, thread hooks and
     /// destructors, and for the source of a `stream_from_io`. It also holds inside a future that a
-    /// job passes to `spawn_io`, until that future's task is [detached](crate::Task::detach), or
-    /// polled outside of the lane. A thread that the job itself has started needs a permit, like
-    /// any other thread.
+    /// job passes to `spawn_io`, until that future's task is [detached](crate::Task::detach): also
+    /// where the job hands the task to other code. A thread that the job itself has started needs a
+    /// permit, like any other thread.
     ///
     /// A job of another lane needs one, too: if a job of lane A awaits a job of lane B, and that
     /// one a permit of A, the permit may never come.

@@ -73,7 +73,7 @@ pub(super) fn start(levels: &Arc<Levels>, watch: Watch) -> Result<(), BuildError
     let started = watch.start_on(&lane.io.handle, |name, main| {
         let (begun, wait) = mpsc::channel::<()>();
         giveway::spawn(name, move || {
-            lane::thread::begin(&own, None);
+            lane::thread::join_lane(&own, None);
             let _ = own.io_watch.thread.set(thread::current().id());
             drop(begun);
             main();

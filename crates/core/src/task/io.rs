@@ -16,9 +16,9 @@ use crate::sync::{AtomicBool, Ordering::SeqCst};
 
 /// What a future on the I/O lane has made. If no awaiter takes it, its drop logs a panic: the
 /// future's, or that of the output's destructor.
-pub(crate) struct Made<T>(pub(crate) Option<Result<T, PanicPayload>>);
+pub(crate) struct IoOutcome<T>(pub(crate) Option<Result<T, PanicPayload>>);
 
-impl<T> Drop for Made<T> {
+impl<T> Drop for IoOutcome<T> {
     fn drop(&mut self) {
         match self.0.take() {
             Some(Ok(output)) => panics::drop_quietly("the destructor of an unread output", output),
@@ -28,12 +28,10 @@ impl<T> Drop for Made<T> {
     }
 }
 
-/// Called with true where the task is polled, and with false where it is detached.
-pub(crate) type Awaited = Box<dyn Fn(bool) + Send + Sync>;
-
 pub(crate) struct IoJoin<T> {
-    pub(super) task: JoinHandle<Made<T>>,
-    pub(super) awaited: Option<Awaited>,
+    pub(super) task: JoinHandle<IoOutcome<T>>,
+    /// Shared with the future: whether what it submits needs no permit. `None` if it never was so.
+    pub(super) exempt: Option<Arc<AtomicBool>>,
     /// Made for the first `AbortHandle` or cancel.
     abort: OnceLock<Arc<Abort>>,
 }
@@ -59,10 +57,10 @@ impl Cancel for Abort {
 }
 
 impl<T> IoJoin<T> {
-    pub(crate) fn new(task: JoinHandle<Made<T>>, awaited: Option<Awaited>) -> Self {
+    pub(crate) fn new(task: JoinHandle<IoOutcome<T>>, exempt: Option<Arc<AtomicBool>>) -> Self {
         Self {
             task,
-            awaited,
+            exempt,
             abort: OnceLock::new(),
         }
     }
@@ -76,9 +74,6 @@ impl<T> IoJoin<T> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        if let Some(awaited) = &self.awaited {
-            awaited(true);
-        }
         let task = std::pin::Pin::new(&mut self.task);
         task.poll(cx).map(|ended| match ended {
             Ok(mut made) => {

@@ -12,6 +12,7 @@ use tokio::task::coop;
 use super::{AbortHandle, Cancel, IoJoin, Join, block_on, ticker};
 use crate::error::{CloseReason, JoinError, JoinErrorKind};
 use crate::panics::run_hook;
+use crate::sync::Ordering::SeqCst;
 use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 
 /// A handle to a submitted job: a future of `Result<T, JoinError>`.
@@ -158,7 +159,9 @@ impl<T> Task<T> {
     pub fn detach(mut self) {
         match self.take_job() {
             Inner::Job(job) => job.drop_join_handle(true),
-            Inner::Io(future) => future.awaited.iter().for_each(|awaited| awaited(false)),
+            Inner::Io(IoJoin {
+                exempt: Some(it), ..
+            }) => it.store(false, SeqCst),
             Inner::Refused(why) if why.kind() != JoinErrorKind::Expired => warn_of_lost_jobs(1),
             _ => {}
         }

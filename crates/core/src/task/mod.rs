@@ -55,7 +55,7 @@ use crate::pace::Popped;
 pub(crate) use block_on::{assert_may_block, block_on};
 pub use context::{AbortHandle, Cancelled, JobContext};
 pub(crate) use counters::{Counters, Event, thread_number};
-pub(crate) use io::{Awaited, IoJoin, Made};
+pub(crate) use io::{IoJoin, IoOutcome};
 pub(crate) use job::Job;
 pub use join::Task;
 pub(crate) use work::{Extras, FutureWork, LARGE, Submit, Work, closure, has_passed};

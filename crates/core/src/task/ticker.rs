@@ -28,7 +28,7 @@ use crate::panics;
 const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
 /// How many ticks pass without a call before the ticker parks.
-const PATIENCE: u32 = 40;
+const TICKS_UNASKED: u32 = 40;
 
 static CLOCK: Clock = Clock(ClockWord::new(NOT_ASKED));
 
@@ -151,7 +151,7 @@ fn tick(runtime: &Runtime, asked: &Notify) {
     loop {
         let is_needed = CLOCK.take_demand() || !AT_TICKS.is_empty();
         unasked = if is_needed { 0 } else { unasked + 1 };
-        if unasked > PATIENCE && CLOCK.try_park() {
+        if unasked > TICKS_UNASKED && CLOCK.try_park() {
             while CLOCK.is_parked() {
                 runtime.block_on(asked.notified());
             }

@@ -117,6 +117,6 @@ fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
         catch_unwind(|| block_on(ready())).unwrap_err(),
         catch_unwind(move || block_on(items.next())).unwrap_err(),
     ] {
-        assert_remedy(panic.downcast_ref::<&str>().unwrap());
+        assert_remedy(panic.downcast_ref::<String>().unwrap());
     }
 }

@@ -29,8 +29,6 @@ mod admission;
 mod backend;
 #[path = "../../src/build_error.rs"]
 mod build_error;
-#[path = "../../src/doze.rs"]
-mod doze;
 #[path = "../../src/error/mod.rs"]
 mod error;
 #[path = "../../src/guard.rs"]

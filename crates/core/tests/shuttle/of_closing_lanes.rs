@@ -39,7 +39,7 @@ impl OneWorker {
         let (begun, has_begun) = channel();
         let own = own.clone();
         thread::spawn(move || {
-            lane_thread::begin(&own.levels.lane, None);
+            lane_thread::join_lane(&own.levels.lane, None);
             let level = own.level().clone();
             lane_thread::join_level(own, Some(0));
             begun.send(()).unwrap();

@@ -177,7 +177,7 @@ impl Workers for Pool {
 
 fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
     let lane = &own.levels.lane.clone();
-    lane_thread::begin(lane, Some(own.priority));
+    lane_thread::join_lane(lane, Some(own.priority));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let _io = lane.io.enter();

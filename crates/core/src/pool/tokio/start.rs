@@ -19,7 +19,7 @@ use crate::trace::warn_of_block_in_place;
 const EVENT_INTERVAL: u32 = 8;
 
 /// How long a thread may take to start.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_LIMIT: Duration = Duration::from_secs(10);
 
 impl CpuTokio {
     /// Starts the workers and waits until each has run its start hook.
@@ -38,7 +38,7 @@ impl CpuTokio {
             if let Some(levels) = levels.upgrade() {
                 // Tokio starts more threads wherever `spawn_blocking` is called: each
                 // sets its own nice value.
-                lane_thread::begin(&levels.lane, Some(priority));
+                lane_thread::join_lane(&levels.lane, Some(priority));
                 let own = Submitter::new(levels, priority);
                 let index = next_index.fetch_add(1, Relaxed);
                 // Only the workers have an index: other threads may wait for the lane.
@@ -91,11 +91,11 @@ impl CpuTokio {
         let (tell, built) = mpsc::channel();
         thread::Builder::new().spawn(move || tell.send(panics::catch(|| builder.build())))?;
         let no_room = |_| io::Error::other("the runtime's threads did not start: there is no room");
-        let built = built.recv_timeout(PATIENCE).map_err(no_room)?;
+        let built = built.recv_timeout(START_LIMIT).map_err(no_room)?;
         let runtime = built.unwrap_or_else(|payload| Err(io::Error::other(payload.text())))?;
         for _ in 0..threads {
             // Tokio does not report if it got fewer threads than requested.
-            if all_started.recv_timeout(PATIENCE).is_err() {
+            if all_started.recv_timeout(START_LIMIT).is_err() {
                 runtime.shutdown_background();
                 return Err(io::Error::other(
                     "some of the runtime's workers did not start",
@@ -130,7 +130,7 @@ fn in_io_context(run: fn(&ThreadHooks)) {
 /// have started, it then waits for them forever while it unwinds: with three of four
 /// threads, `build` hangs. So this function checks before. Other programs, or this one's
 /// allocator, may still take the room in between: then a thread of its own hangs, and `start`
-/// gives up after some [`PATIENCE`].
+/// gives up after some [`START_LIMIT`].
 fn try_threads(settings: &ThreadSettings) -> io::Result<()> {
     let barrier = Mutex::new(());
     thread::scope(|scope| {

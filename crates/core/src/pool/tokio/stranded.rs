@@ -10,18 +10,18 @@
 //! are queued. If a worker is parked then, the ticker spawns an empty task, which wakes it: a woken
 //! worker looks at the whole queue. While no worker is busy, none is about to park without a look.
 //!
-//! The looks end as a thread goes to sleep (`doze.rs`), so a push beside their end begins them
-//! anew.
+//! **The end of the looks.** A push pushes, and then asks whether the ticker rests. The ticker
+//! notes that it rests, and then looks once more. Each has a `SeqCst` fence in between, so one of
+//! the two sees the other: the push begins the looks anew, or the last look finds the job.
 //!
 //! **Obligation.** [liveness] While a job is queued, either no worker is parked that has not looked
 //! since, or the ticker looks.
 
-use crate::doze::Doze;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 
 pub(crate) struct Stranded {
     /// Whether the ticker does not look.
-    doze: Doze,
+    rests: AtomicBool,
     /// How many workers are parked, or about to.
     pub(crate) parked: AtomicUsize,
     workers: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Stranded {
 impl Stranded {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
-            doze: Doze(AtomicBool::new(true)),
+            rests: AtomicBool::new(true),
             parked: AtomicUsize::new(0),
             workers,
         }
@@ -41,13 +41,20 @@ impl Stranded {
     pub(crate) fn must_look(&self) -> bool {
         // A hint: whether some worker has tasks, or looks for some.
         let is_some_busy = self.parked.load(SeqCst) < self.workers;
-        is_some_busy && self.doze.lasts() && self.doze.end()
+        is_some_busy && self.rests.load(SeqCst) && self.rests.swap(false, SeqCst)
     }
 
     /// `wake` wakes a parked worker, if there is one. False if the looks end.
     pub(crate) fn tick(&self, has_queued: impl Fn() -> bool, wake: impl FnOnce()) -> bool {
-        if !has_queued() && self.doze.begin(|| !has_queued()) {
-            return false;
+        if !has_queued() {
+            // A swap, which costs no more, for loom: it does not order a plain store after the swap
+            // of a push that it has not seen.
+            self.rests.swap(true, SeqCst);
+            fence(SeqCst);
+            if !has_queued() {
+                return false;
+            }
+            self.rests.swap(false, SeqCst);
         }
         if self.parked.load(SeqCst) > 0 {
             wake();
