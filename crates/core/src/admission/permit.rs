@@ -192,7 +192,7 @@ impl Submit for Permit {
     }
 }
 
-debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |it: &Self| it.submitter.deadline);
+debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |it: &Self| it.submitter.deadline, key: |it: &Self| it.submitter.key.clone());
 
 /// Waits for room, and looks now and then whether it has come with time.
 async fn acquire(limits: Arc<Limits>, charge: Charge) -> Result<Charge, AcquireError> {

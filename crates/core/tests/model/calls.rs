@@ -54,6 +54,7 @@ pub(crate) enum Deadline {
 pub(crate) enum Carries {
     Priority,
     Name,
+    Key,
     DeadlineAhead,
     DeadlinePassed,
     NoLimit,

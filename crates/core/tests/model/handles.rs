@@ -17,8 +17,8 @@ use crate::support::{Lanes, lanes_with, thread_name, with_both};
 fn is_carried(got: Got, carries: Carries) -> bool {
     match carries {
         Carries::Priority => true,
-        // "Inside the jobs themselves the current handle has no name."
-        Carries::Name => !matches!(got, Got::InJob | Got::InStreamFromCpu),
+        // "Inside the jobs themselves the current handle has no name", and no key.
+        Carries::Name | Carries::Key => !matches!(got, Got::InJob | Got::InStreamFromCpu),
         // "It applies to the jobs and permits of this handle": to the one in which another would be
         // submitted, too, which then never starts.
         Carries::DeadlinePassed => matches!(got, Got::Direct | Got::InJob),
@@ -28,9 +28,10 @@ fn is_carried(got: Got, carries: Carries) -> bool {
     }
 }
 
-const ALL: [Carries; 5] = [
+const ALL: [Carries; 6] = [
     Carries::Priority,
     Carries::Name,
+    Carries::Key,
     Carries::DeadlineAhead,
     Carries::DeadlinePassed,
     Carries::NoLimit,
@@ -52,28 +53,34 @@ fn carrying(cpu: &Handle, carries: Carries) -> Handle {
     match carries {
         Carries::Priority => cpu.with_priority(Priority::High),
         Carries::Name => cpu.with_name("carried"),
+        Carries::Key => cpu.with_key("carried"),
         Carries::DeadlineAhead => cpu.with_deadline(Instant::now() + hour),
         Carries::DeadlinePassed => cpu.with_deadline(Instant::now()),
         Carries::NoLimit => cpu.without_limit(),
     }
 }
 
-/// The thread that the job ran on, and whether a permit that was got there has a deadline.
-type Seen = (String, bool);
-
-/// Submits there.
-fn submit(by: &Handle) -> (Task<String>, bool) {
-    let permit = by.try_reserve();
-    let has_deadline = format!("{permit:?}").contains("deadline: Some");
-    drop(permit);
-    (by.spawn_cpu(thread_name), has_deadline)
+/// A permit that was got there.
+struct Seen {
+    has_deadline: bool,
+    has_key: bool,
 }
 
-fn submit_by_current() -> (Task<String>, bool) {
+/// Submits there.
+fn submit(by: &Handle) -> (Task<String>, Seen) {
+    let permit = format!("{:?}", by.try_reserve());
+    let seen = Seen {
+        has_deadline: permit.contains("deadline: Some"),
+        has_key: permit.contains("\"carried\""),
+    };
+    (by.spawn_cpu(thread_name), seen)
+}
+
+fn submit_by_current() -> (Task<String>, Seen) {
     submit(&Handle::current())
 }
 
-fn submits() -> impl Stream<Item = (Task<String>, bool)> + Send {
+fn submits() -> impl Stream<Item = (Task<String>, Seen)> + Send {
     stream::once(async { submit_by_current() })
 }
 
@@ -81,8 +88,9 @@ fn read<T>(mut stream: Bridged<T>) -> T {
     block_on(stream.next()).expect("one item").unwrap()
 }
 
-fn seen(handle: &Handle, got: Got) -> Result<Seen, JoinError> {
-    let (task, has_deadline) = match got {
+/// With the thread that the job ran on.
+fn seen(handle: &Handle, got: Got) -> Result<(String, Seen), JoinError> {
+    let (task, seen) = match got {
         Got::Direct => submit(handle),
         Got::Entered => {
             let _entered = handle.enter();
@@ -100,7 +108,7 @@ fn seen(handle: &Handle, got: Got) -> Result<Seen, JoinError> {
         Got::InStreamFromIo => read(handle.stream_from_io(submits(), 1, |_| 1)),
         Got::InStreamFromCpu => read(handle.stream_from_cpu(submits(), 1, |_| 1)),
     };
-    task.wait().map(|thread| (thread, has_deadline))
+    task.wait().map(|thread| (thread, seen))
 }
 
 fn check(Lanes { cpu, io: _io }: &Lanes, got: Got, carries: Carries) {
@@ -116,14 +124,15 @@ fn check(Lanes { cpu, io: _io }: &Lanes, got: Got, carries: Carries) {
         seen.is_err(),
         is_carried && carries == Carries::DeadlinePassed
     );
-    let Ok((thread, has_deadline)) = seen else {
+    let Ok((thread, permit)) = seen else {
         return;
     };
     assert_eq!(thread.starts_with("cpu-high"), carries == Carries::Priority);
     assert_eq!(
-        has_deadline,
+        permit.has_deadline,
         is_carried && carries == Carries::DeadlineAhead
     );
+    assert_eq!(permit.has_key, is_carried && carries == Carries::Key);
     let sites = cpu.handle().call_sites();
     let all: u64 = sites.iter().map(|site| site.jobs).sum();
     let named = sites.iter().filter(|site| site.site == "carried");
