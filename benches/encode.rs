@@ -78,7 +78,7 @@ fn main() {
         .route("/handler", get(in_the_handler))
         .route("/lane", get(on_the_lane))
         .route("/health", get(async || "ok"))
-        .with_state((cpu.handle(), Rows::new()));
+        .with_state((cpu.handle().clone(), Rows::new()));
     let listener = io.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     io.spawn(axum::serve(listener, app).into_future());

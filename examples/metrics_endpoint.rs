@@ -72,7 +72,7 @@ pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     tokio::spawn(reporter.describe_and_run());
 
     let service = Service {
-        cpu: cpu.handle(),
+        cpu: cpu.handle().clone(),
         address: listener.local_addr()?,
         client: reqwest::Client::new(),
         registry,

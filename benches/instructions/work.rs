@@ -133,7 +133,7 @@ fn on_lane(side: &str, row: &str, turns: u64) {
             cpu.spawn(job).wait().unwrap();
         }
         _ => {
-            let handle = cpu.handle();
+            let handle = cpu.handle().clone();
             let job = async move {
                 for _ in 0..turns {
                     handle.spawn_io(async {}).await.unwrap();

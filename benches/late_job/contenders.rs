@@ -126,7 +126,7 @@ fn on_lane(
     small: Priority,
     submit: fn(&twolane::Handle, u32) -> Ending,
 ) -> Contestant {
-    let handles = [cpu.handle(), cpu.handle().with_priority(small)];
+    let handles = [cpu.handle().clone(), cpu.handle().with_priority(small)];
     Contestant::new(handles, submit, move || {
         cpu.shutdown().wait();
     })
@@ -150,7 +150,7 @@ fn small_future(handle: &twolane::Handle) -> Ending {
 pub fn started_futures(plan: &Plan, backend: Backend) -> Outcome {
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane.backend(backend));
-    let for_late = cpu.handle();
+    let for_late = cpu.handle().clone();
     let late = Box::new(move || small_future(&for_late));
     let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
 

@@ -20,7 +20,7 @@ pub fn shares(counted: Duration, steps_of_us: u64) -> Sample {
     const QUEUED: usize = 32;
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane);
-    let fair = Fair::new(&cpu.handle());
+    let fair = Fair::new(cpu.handle());
     let ends = Arc::new(AtomicBool::new(false));
     io.block_on(async {
         for (key, (weight, length)) in KEYS.into_iter().enumerate() {
@@ -69,7 +69,7 @@ pub fn named(is_fair: bool, us: u64, batch: u64) -> String {
 pub fn batches(is_fair: bool, jobs: u64, batch: u64, steps: u64) -> Sample {
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane);
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     let key = Fair::new(&handle).key(());
     let work = Work { steps };
     let (begun, used) = (Instant::now(), cpu_time::of_process());

@@ -123,7 +123,7 @@ fn encode(value: &impl Serialize) -> Response {
 /// }
 /// # #[tokio::main] async fn main() {
 /// let cpu = CpuRuntime::new().unwrap();
-/// let app: Router = Router::new().route("/sum", post(sum)).with_state(cpu.handle());
+/// let app: Router = Router::new().route("/sum", post(sum)).with_state(cpu.handle().clone());
 /// # drop(app);
 /// # }
 /// ```

@@ -29,7 +29,7 @@
 //! let app: Router = Router::new()
 //!     .route("/primes", axum::routing::get(primes))
 //!     .route("/sum", post(sum).layer(DefaultBodyLimit::max(20 << 20)))
-//!     .with_state(cpu.handle());
+//!     .with_state(cpu.handle().clone());
 //! # drop(app);
 //! # Ok(()) }
 //! ```

@@ -23,7 +23,7 @@ use twolane_core::JoinError;
 /// }
 ///
 /// let cpu = CpuRuntime::builder().worker_threads(1).build().unwrap();
-/// let fair = Fair::new(&cpu.handle()).max_queued_per_key(1);
+/// let fair = Fair::new(cpu.handle()).max_queued_per_key(1);
 /// let acme = fair.key("acme");
 /// let (release, held) = std::sync::mpsc::channel::<()>();
 /// let running = acme.spawn_cpu(move || held.recv());

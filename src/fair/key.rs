@@ -110,7 +110,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key<K> {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let fair = twolane::Fair::new(&cpu.handle());
+    /// let fair = twolane::Fair::new(cpu.handle());
     /// let task = fair.key("acme").spawn_cpu_with(|job| {
     ///     job.checkpoint()?; // fails once the task was dropped
     ///     Ok(42)

@@ -67,7 +67,7 @@ pub use self::task::FairTask;
 /// use twolane::{CpuRuntime, Fair};
 ///
 /// let cpu = CpuRuntime::new()?;
-/// let fair = Fair::new(&cpu.handle()).max_queued_per_key(256).max_keys(10_000);
+/// let fair = Fair::new(cpu.handle()).max_queued_per_key(256).max_keys(10_000);
 /// let hash = fair.key("acme").spawn_cpu(|| 6 * 7).await?; // dropping it cancels the job
 /// assert_eq!(hash, 42);
 /// # Ok(()) }
@@ -138,7 +138,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
     /// # #[tokio::main] async fn main() {
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// # use std::time::{Duration, Instant};
-    /// let fair = twolane::Fair::new(&cpu.handle());
+    /// let fair = twolane::Fair::new(cpu.handle());
     /// let customer = fair.key(String::from("acme")).with_weight(4);
     /// assert_eq!(customer.spawn_cpu(|| 1).await.unwrap(), 1);
     /// assert_eq!(customer.spawn(async { 2 }).await.unwrap(), 2);
@@ -165,7 +165,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let fair = twolane::Fair::new(&cpu.handle());
+    /// let fair = twolane::Fair::new(cpu.handle());
     /// fair.key("acme").spawn_cpu(|| (0..100_000_u64).sum::<u64>()).await.unwrap();
     /// for usage in fair.busiest(10) {
     ///     println!("{}: {:?}, {} queued", usage.key, usage.cpu_time, usage.queued);

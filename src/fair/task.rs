@@ -20,7 +20,7 @@ use super::error::FairError;
 /// use twolane::Fair;
 /// use twolane::fair::FairTask;
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let task: FairTask<i32> = Fair::new(&cpu.handle()).key("acme").spawn_cpu(|| 6 * 7);
+/// let task: FairTask<i32> = Fair::new(cpu.handle()).key("acme").spawn_cpu(|| 6 * 7);
 /// assert_eq!(task.await.unwrap(), 42);
 /// # }
 /// ```

@@ -83,7 +83,7 @@ async fn serve(cpu: &CpuRuntime) -> SocketAddr {
         .route("/chunks", get(chunks))
         .route("/fails", get(fails_half_way))
         .route("/panics", get(panics_half_way))
-        .with_state(cpu.handle());
+        .with_state(cpu.handle().clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async { axum::serve(listener, app).await });

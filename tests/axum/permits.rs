@@ -35,7 +35,7 @@ impl Serialize for Value {
 async fn a_value_that_the_lane_refuses_is_dropped_on_the_lane() {
     let _limit = support::time_limit();
     let cpu = lane();
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     let (dropped, drops) = mpsc::channel();
     let value = || Value(Dropped(dropped.clone()));
     let late = handle.try_reserve().unwrap().with_deadline(Instant::now());
@@ -76,7 +76,7 @@ async fn a_permit_and_a_parsed_body_are_one_permit() {
     let app = Router::new()
         .route("/sum", post(sum))
         .route("/length", post(length))
-        .with_state(cpu.handle());
+        .with_state(cpu.handle().clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
     tokio::spawn(async { axum::serve(listener, app).await });

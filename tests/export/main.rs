@@ -34,7 +34,7 @@ fn busy(backend: Backend) -> Busy {
             .queue_limit(Priority::Normal, LIMIT)
             .enable_histograms()
     });
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     // Ends: three completed and one panicked.
     for _ in 0..3 {
         cpu.spawn_cpu(|| ()).wait().unwrap();

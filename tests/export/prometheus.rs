@@ -58,8 +58,8 @@ fn each_family_has_its_name_type_and_unit_once() {
 fn a_scrape_tells_what_the_test_has_counted() {
     with_both(|backend| {
         let busy = busy(backend);
-        let cpu = busy.lanes.cpu.handle();
-        let samples = samples(&text(PrometheusCollector::new(cpu)));
+        let cpu = busy.lanes.cpu.handle().clone();
+        let samples = samples(&text(PrometheusCollector::new(&cpu)));
         let is = |name: &str, label: &str, expected: f64| {
             let (name, priority) = name.split_once(' ').unwrap();
             let mut labels = vec!["lane=cpu".to_owned(), format!("priority={priority}")];
@@ -120,7 +120,7 @@ fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
             cpu.spawn_cpu(count).wait().unwrap();
         }
         let metrics = cpu.metrics();
-        let samples = samples(&text(PrometheusCollector::new(cpu)));
+        let samples = samples(&text(PrometheusCollector::new(&cpu)));
         let check = |name: &str, histogram: &DurationHistogram| {
             let value = |suffix: &str, label: &str| {
                 samples[&format!("twolane_{name}_seconds{suffix}{{lane=cpu,{label}priority=high}}")]

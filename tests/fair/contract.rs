@@ -148,7 +148,7 @@ fn a_hash_that_panics_stops_no_other_key() {
     }
     on_both(1, async |cpu, _| {
         PANICS.store(false, SeqCst);
-        let fair = Fair::new(&cpu.handle());
+        let fair = Fair::new(cpu.handle());
         let [a, b] = ["a", "b"].map(|name| fair.key(Name(name)));
         let (release, held) = channel::<()>();
         let running = a.spawn_cpu(move || held.recv());
@@ -171,7 +171,7 @@ fn a_key_takes_no_handle_of_another_lane_or_priority() {
     on_both(1, async |cpu, fair| {
         let other = CpuRuntime::builder().worker_threads(1).build().unwrap();
         let urgent = cpu.handle().with_priority(twolane::Priority::High);
-        for wrong in [other.handle(), urgent] {
+        for wrong in [other.handle().clone(), urgent] {
             let by = || fair.key("a").by(&wrong);
             let text = catch_unwind(AssertUnwindSafe(by)).unwrap_err();
             let text = *text.downcast::<&str>().unwrap();
@@ -362,7 +362,7 @@ fn the_lanes_limit_does_not_count_what_waits_here() {
         .build()
         .unwrap();
     io.block_on(async {
-        let fair = Fair::new(&cpu.handle());
+        let fair = Fair::new(cpu.handle());
         let (release, held) = keep_a_thread(&fair, "a");
         let queued: Vec<_> = (0..50).map(|_| fair.key("a").spawn_cpu(|| ())).collect();
         let plain = cpu.spawn_cpu(|| 1);
@@ -378,7 +378,7 @@ fn limits_and_weights_of_zero_are_refused() {
     let cpu = CpuRuntime::builder();
     let io = tokio::runtime::Runtime::new().unwrap();
     let cpu = cpu.io_handle(io.handle().clone()).build().unwrap();
-    let fair = || Fair::<&str>::new(&cpu.handle());
+    let fair = || Fair::<&str>::new(cpu.handle());
     for (text, does) in [
         (
             "max_queued_per_key(0)",
@@ -400,7 +400,7 @@ fn limits_and_weights_of_zero_are_refused() {
 fn keys_that_come_once_leave_nothing() {
     on_both(2, async |_cpu, _| {
         let cpu = CpuRuntime::new().unwrap();
-        let fair = Fair::new(&cpu.handle()).max_keys(100);
+        let fair = Fair::new(cpu.handle()).max_keys(100);
         for key in 0..5_000_u32 {
             let alive = Arc::new(key);
             let known = Arc::downgrade(&alive);

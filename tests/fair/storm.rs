@@ -90,7 +90,7 @@ fn round(seed: u64) -> usize {
         .worker_threads(1 + dice.below(3) as usize)
         .build()
         .unwrap();
-    let fair = Fair::new(&cpu.handle());
+    let fair = Fair::new(cpu.handle());
     let fair = fair.max_queued_per_key(1 + dice.below(8) as usize);
     let fair = fair.max_keys(1 + dice.below(14) as usize);
     io.block_on(async {
@@ -98,7 +98,7 @@ fn round(seed: u64) -> usize {
         for _ in 0..8 {
             tenants.spawn(tenant(
                 fair.clone(),
-                cpu.handle(),
+                cpu.handle().clone(),
                 dice.fork(),
                 counts.clone(),
             ));

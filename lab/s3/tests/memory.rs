@@ -45,7 +45,7 @@ struct Busy {
 fn download(torrent: Torrent, backend: Backend, limit: Option<usize>) -> (Busy, usize) {
     install_cryptography();
     let Lanes { cpu, io: _io } = lanes_with(backend, 1, Builder::enable_histograms);
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     let mut connector = IoConnector::new(ReqwestConnector::default(), &handle);
     if let Some(limit) = limit {
         connector = connector.body_limit(limit);

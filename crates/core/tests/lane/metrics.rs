@@ -25,7 +25,7 @@ fn waits_and_steps_are_timed() {
     use std::time::Duration;
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, Builder::enable_histograms);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         assert_eq!(cpu.metrics().queue_wait.count(), 0);
         assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
         let (running, end) = Stuck::start(&cpu).split();

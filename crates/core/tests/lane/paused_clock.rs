@@ -74,7 +74,7 @@ async fn a_future_lets_the_clock_go() {
     for backend in BOTH {
         let cpu = lane(backend);
         let start = Instant::now();
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let sleeper = cpu.spawn(async move {
             compute();
             handle
@@ -99,7 +99,7 @@ async fn a_nested_job_holds_the_clock() {
     let _limit = time_limit();
     for backend in BOTH {
         let cpu = lane(backend);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let outer = cpu.spawn_cpu(move || handle.spawn_cpu(compute));
         let inner = stands(outer).await.unwrap();
         stands(inner).await.unwrap();
