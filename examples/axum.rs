@@ -71,7 +71,7 @@ async fn main() -> Result<(), Error> {
 /// The surrounding Tokio runtime is its I/O lane.
 pub fn cpu_lane() -> Result<CpuRuntime, Error> {
     let builder = CpuRuntime::builder().max_wait(Priority::Normal, MAX_WAIT);
-    Ok(builder.enable_histograms().build()?)
+    Ok(builder.histograms(true).build()?)
 }
 
 #[derive(Clone)]

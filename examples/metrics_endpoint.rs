@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .max_wait(Priority::Normal, Duration::from_millis(500))
         .watch_io(Watch::new())
-        .enable_histograms()
+        .histograms(true)
         .build()?;
 
     let mut registry = Registry::default();

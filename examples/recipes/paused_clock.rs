@@ -42,7 +42,7 @@ async fn hourly(cpu: &Handle, times: u32) -> Result<u64, twolane::JoinError> {
 
 fn cpu_lane() -> CpuRuntime {
     let builder = CpuRuntime::builder().worker_threads(1);
-    builder.hold_paused_clock().build().unwrap()
+    builder.hold_paused_clock(true).build().unwrap()
 }
 
 #[tokio::test(start_paused = true)]

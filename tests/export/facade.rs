@@ -97,7 +97,7 @@ fn lanes_one_after_the_other_under_one_label_add_up() {
     let recorder = DebuggingRecorder::new();
     let (mut busy, mut waited) = (0.0, 0.0);
     for jobs in [3, 2, 4] {
-        let lanes = lanes_with(BOTH[0], 1, |builder| builder.enable_histograms());
+        let lanes = lanes_with(BOTH[0], 1, |builder| builder.histograms(true));
         let cpu = lanes.cpu.handle().clone();
         let mut reporter = MetricsReporter::new(&cpu);
         let mut report = || metrics::with_local_recorder(&recorder, || reporter.report());

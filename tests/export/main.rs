@@ -32,7 +32,7 @@ fn busy(backend: Backend) -> Busy {
     let lanes = lanes_with(backend, 1, |builder| {
         builder
             .queue_limit(Priority::Normal, LIMIT)
-            .enable_histograms()
+            .histograms(true)
     });
     let cpu = lanes.cpu.handle().clone();
     // Ends: three completed and one panicked.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use twolane::Priority;
 use twolane::metrics::{DurationHistogram, PrometheusCollector};
-use twolane::{Builder, Priority};
 
 use crate::scrape::{samples, text};
 use crate::support::{BOTH, lanes, lanes_with, time_limit, with_both};
@@ -113,7 +113,7 @@ const BOUNDS: [f64; 19] = [
 #[test]
 fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
         let cpu = lanes.cpu.handle().with_priority(Priority::High);
         for rounds in 0..200_u64 {
             let count = move || (0..rounds * 1_000).fold(0, |sum, n| std::hint::black_box(sum + n));

@@ -14,7 +14,7 @@ use futures::stream::{self, Stream, StreamExt};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use twolane::io::{BodyError, BridgeError};
-use twolane::{Backend, Builder, HandleExt};
+use twolane::{Backend, HandleExt};
 
 /// Frames of 5 bytes, and then `rest`.
 fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
@@ -185,7 +185,7 @@ fn a_body_that_fails_for_ever_fails_once() {
 #[test]
 fn what_is_buffered_of_a_body_counts_in_bytes() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
         let cpu = lanes.cpu.handle().clone();
         let bytes = || cpu.metrics().bridge_bytes;
         let body = Full::new(Bytes::from_static(b"hello"));

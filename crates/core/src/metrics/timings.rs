@@ -1,6 +1,6 @@
 //! Histograms of how long the jobs of a priority waited in its queue, and how long their
 //! steps took. Any thread adds to them. Each job reads the clock twice for its wait and
-//! twice for its step, if the lane has them (`Builder::enable_histograms`).
+//! twice for its step, if the lane has them (`Builder::histograms`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

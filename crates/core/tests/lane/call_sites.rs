@@ -9,7 +9,7 @@ use crate::support::wait::wait_until;
 use crate::support::{Stuck, child, lanes, lanes_with, on_both, time_limit, with_both};
 use futures::{StreamExt, stream};
 use twolane_core::metrics::CallSite;
-use twolane_core::{Backend, Builder, Handle, Priority};
+use twolane_core::{Backend, Handle, Priority};
 
 /// The jobs of each site.
 fn jobs(cpu: &Handle) -> BTreeMap<String, u64> {
@@ -180,7 +180,7 @@ fn counts_are_exact() {
 #[test]
 fn the_first_runs_are_all_timed() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
         let cpu = lanes.cpu.handle().clone();
         let running = Stuck::start(&cpu);
         let site = only(&cpu);

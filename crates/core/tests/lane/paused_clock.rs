@@ -23,7 +23,7 @@ fn the_clock_stands_until_the_awaiter_is_woken() {
         .unwrap();
     for backend in BOTH {
         let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
-        let settings = settings.hold_paused_clock();
+        let settings = settings.hold_paused_clock(true);
         let cpu = settings.io_handle(io.handle().clone()).build().unwrap();
         paused.block_on(async {
             for _ in 0..100 {
