@@ -53,7 +53,7 @@ use twolane_core::{Handle, JoinError, Permit};
 
 use crate::fair::FairError;
 
-pub use json::{CpuJson, EncodeExt};
+pub use json::{CpuJson, CpuJsonRejection, EncodeExt};
 pub use stream::body_from_cpu;
 
 /// A [`JoinError`], a [`BridgeError`] or a [`FairError`] as the answer of a handler.
@@ -99,6 +99,26 @@ impl JobError {
 }
 
 impl JobError {
+    /// Returns the status of the answer: 503, 429 or 500.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, axum::JobError};
+    /// let cpu = CpuRuntime::new().unwrap();
+    /// let panicked = cpu.spawn_cpu(|| panic!("a bug")).await.unwrap_err();
+    /// assert_eq!(JobError::from(panicked).status(), 500);
+    /// # }
+    /// ```
+    pub fn status(&self) -> StatusCode {
+        match &self.0 {
+            Cause::Fair(error) if error.is_key_full() => StatusCode::TOO_MANY_REQUESTS,
+            _ if self.is_unavailable() => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
     /// In whole seconds, rounded up.
     fn retry_after(&self) -> u64 {
         let after = match &self.0 {
@@ -144,17 +164,14 @@ impl Error for JobError {}
 
 impl IntoResponse for JobError {
     fn into_response(self) -> Response {
+        let status = self.status();
         if self.is_unavailable() {
             let head = [(RETRY_AFTER, self.retry_after().to_string())];
-            let status = match self.0 {
-                Cause::Fair(error) if error.is_key_full() => StatusCode::TOO_MANY_REQUESTS,
-                _ => StatusCode::SERVICE_UNAVAILABLE,
-            };
             return (status, head, "try again later\n").into_response();
         }
         #[cfg(feature = "tracing")]
         tracing::error!(target: "twolane", error = %self, "a handler answers 500");
-        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        status.into_response()
     }
 }
 

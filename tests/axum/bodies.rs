@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use futures::stream;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use tokio::net::TcpListener;
-use twolane::axum::{CpuJson, EncodeExt, JobError, Reserved, body_from_cpu};
+use twolane::axum::{CpuJson, CpuJsonRejection, EncodeExt, JobError, Reserved, body_from_cpu};
 use twolane::{CpuRuntime, Handle, Priority};
 
 use crate::support::{self, thread_name};
@@ -56,6 +57,11 @@ async fn parse(CpuJson(Thread(thread)): CpuJson<Thread>) -> String {
     thread
 }
 
+async fn own_answer(body: Result<CpuJson<Thread>, CpuJsonRejection>) -> (StatusCode, String) {
+    let error = body.err().expect("it is no such value");
+    (error.status(), format!("own: {error}"))
+}
+
 async fn chunks(Reserved(permit): Reserved) -> Body {
     let chunks = (0..1_000).map(|n| Ok(Bytes::from(format!("{n},"))));
     body_from_cpu(permit, stream::iter(chunks))
@@ -80,6 +86,7 @@ async fn serve(cpu: &CpuRuntime) -> SocketAddr {
         .route("/permit", get(encode_by_permit))
         .route("/none", get(encode_none))
         .route("/parse", post(parse).layer(DefaultBodyLimit::max(64)))
+        .route("/own", post(own_answer).layer(DefaultBodyLimit::max(64)))
         .route("/chunks", get(chunks))
         .route("/fails", get(fails_half_way))
         .route("/panics", get(panics_half_way))
@@ -145,6 +152,11 @@ async fn a_body_is_parsed_on_the_lane() {
     ] {
         let answer = post(&body).await;
         assert_eq!(status(&answer), expected, "{body}: {answer}");
+        let own = ask(server, "POST /own", &body).await;
+        assert_eq!(status(&own), expected, "{body}: {own}");
+        // The text of the answer is that of the error.
+        let text = |answer: &str| answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+        assert_eq!(text(&own), format!("own: {}", text(&answer)));
     }
     // Before the body is there.
     let _permit = cpu.handle().try_reserve().unwrap();
