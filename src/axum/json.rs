@@ -1,4 +1,4 @@
-//! JSON that the lane encodes and parses: [`EncodeExt`], [`CpuJson`].
+//! JSON that the lane encodes and parses: [`json_from_cpu`], [`CpuJson`].
 
 use std::any::type_name;
 use std::error::Error;
@@ -12,75 +12,55 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use twolane_core::{Handle, Permit, Task, adapters};
+use twolane_core::{Handle, Permit, adapters};
 
 use super::{HasPermit, JobError};
 use crate::stream::drop_on_lane::DropOnLane;
 
 const JSON: &str = "application/json";
 
-/// Makes an answer of a value on the CPU lane: for large ones.
+/// Makes an answer of a value that the CPU lane serialises: for large ones.
 ///
 /// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take milliseconds there,
-/// in which no timer fires and no socket is read. Here that is a job, and the value is dropped on
-/// the lane as well, also if the lane refuses the job: a flood of large values that are refused
-/// queues there, to be dropped. So take the permit before you make a large value, by
-/// [`Reserved`](super::Reserved) and `permit.json(value)`. A value that a job computes is best encoded
-/// in that very job: have it return the bytes.
-pub trait EncodeExt: Sized {
-    /// Serialises the value in a job. The answer is 200 with `content-type: application/json`.
-    ///
-    /// # Errors
-    ///
-    /// [`JobError`] if the lane refuses the job, which is a 503. A value that cannot be serialised
-    /// is an answer of 500 without a text; with the feature `tracing` the error goes to the log.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, as axum does when the client goes, the job is cancelled.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use axum::extract::State;
-    /// use axum::response::Response;
-    /// use twolane::Handle;
-    /// use twolane::axum::{EncodeExt, JobError};
-    ///
-    /// async fn squares(State(cpu): State<Handle>) -> Result<Response, JobError> {
-    ///     let squares: Vec<u64> = (0..100_000).map(|n| n * n).collect();
-    ///     cpu.json(squares).await
-    /// }
-    /// ```
-    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
-    where
-        T: Serialize + Send + 'static;
-}
-
-impl EncodeExt for &Handle {
-    #[track_caller]
-    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
-    where
-        T: Serialize + Send + 'static,
-    {
-        let value = DropOnLane::new(self, value);
-        answer(self.spawn_cpu(move || encode(&*value)))
-    }
-}
-
-impl EncodeExt for Permit {
-    #[track_caller]
-    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
-    where
-        T: Serialize + Send + 'static,
-    {
-        let value = DropOnLane::new(&adapters::handle_of(&self), value);
-        answer(self.spawn_cpu(move || encode(&*value)))
-    }
-}
-
-async fn answer(task: Task<Response>) -> Result<Response, JobError> {
-    Ok(task.await?)
+/// in which no timer fires and no socket is read. Here that is a job. The value is dropped on the
+/// lane as well, also if the job is refused. So take the permit before you make a large value, by
+/// [`Reserved`](super::Reserved), or by [`try_reserve`](twolane_core::Handle::try_reserve). A value
+/// that a job computes is best encoded in that very job: have it return the bytes.
+///
+/// The answer is 200 with `content-type: application/json`.
+///
+/// # Errors
+///
+/// [`JobError`] if the permit's deadline has passed, or the lane was shut down, which is a 503. A
+/// value that cannot be serialised is an answer of 500 without a text; with the feature `tracing`
+/// the error goes to the log.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, as axum does when the client goes, the job is cancelled.
+///
+/// # Examples
+///
+/// ```
+/// use axum::response::Response;
+/// use twolane::axum::{JobError, Reserved, json_from_cpu};
+///
+/// async fn squares(Reserved(permit): Reserved) -> Result<Response, JobError> {
+///     let squares: Vec<u64> = (0..100_000).map(|n| n * n).collect();
+///     json_from_cpu(permit, squares).await
+/// }
+/// ```
+#[track_caller]
+pub fn json_from_cpu<T>(
+    permit: Permit,
+    value: T,
+) -> impl Future<Output = Result<Response, JobError>> + Send
+where
+    T: Serialize + Send + 'static,
+{
+    let value = DropOnLane::new(&adapters::handle_of(&permit), value);
+    let answer = permit.spawn_cpu(move || encode(&*value));
+    async { Ok(answer.await?) }
 }
 
 fn encode(value: &impl Serialize) -> Response {

@@ -1,6 +1,6 @@
 //! For handlers of [axum](https://docs.rs/axum) 0.8: an error that answers 503, a permit of the
 //! queue before the body is read, a deadline from the request; and bodies that the lane computes:
-//! JSON ([`EncodeExt`], [`CpuJson`]) and streams ([`body_from_cpu`]). (Feature `axum`.)
+//! JSON ([`CpuJson`], [`json_from_cpu`]) and streams ([`body_from_cpu`]). (Feature `axum`.)
 //!
 //! A handler needs none of it: it calls [`spawn_cpu`](crate::Handle::spawn_cpu) and answers a
 //! [`JoinError`] as it likes.
@@ -53,7 +53,7 @@ use twolane_core::{Handle, JoinError, Permit};
 
 use crate::fair::FairError;
 
-pub use json::{CpuJson, CpuJsonRejection, EncodeExt};
+pub use json::{CpuJson, CpuJsonRejection, json_from_cpu};
 pub use stream::body_from_cpu;
 
 /// A [`JoinError`], a [`BridgeError`] or a [`FairError`] as the answer of a handler.

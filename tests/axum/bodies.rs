@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use futures::stream;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use tokio::net::TcpListener;
-use twolane::axum::{CpuJson, CpuJsonRejection, EncodeExt, JobError, Reserved, body_from_cpu};
-use twolane::{CpuRuntime, Handle, Priority};
+use twolane::axum::{CpuJson, CpuJsonRejection, JobError, Reserved, body_from_cpu, json_from_cpu};
+use twolane::{CpuRuntime, Priority};
 
 use crate::support::{self, thread_name};
 use crate::{ask, of};
@@ -41,16 +41,12 @@ impl Serialize for NoJson {
     }
 }
 
-async fn encode(State(cpu): State<Handle>) -> Result<Response, JobError> {
-    cpu.json(Thread(String::new())).await
+async fn encode(Reserved(permit): Reserved) -> Result<Response, JobError> {
+    json_from_cpu(permit, Thread(String::new())).await
 }
 
-async fn encode_by_permit(Reserved(permit): Reserved) -> Result<Response, JobError> {
-    permit.json([1, 2, 3]).await
-}
-
-async fn encode_none(State(cpu): State<Handle>) -> Result<Response, JobError> {
-    cpu.json(NoJson).await
+async fn encode_none(Reserved(permit): Reserved) -> Result<Response, JobError> {
+    json_from_cpu(permit, NoJson).await
 }
 
 async fn parse(CpuJson(Thread(thread)): CpuJson<Thread>) -> String {
@@ -83,7 +79,6 @@ async fn panics_half_way(Reserved(permit): Reserved) -> Body {
 async fn serve(cpu: &CpuRuntime) -> SocketAddr {
     let app = Router::new()
         .route("/encode", get(encode))
-        .route("/permit", get(encode_by_permit))
         .route("/none", get(encode_none))
         .route("/parse", post(parse).layer(DefaultBodyLimit::max(64)))
         .route("/own", post(own_answer).layer(DefaultBodyLimit::max(64)))
@@ -118,8 +113,6 @@ async fn a_value_is_encoded_on_the_lane() {
         "{answer}"
     );
     assert!(answer.ends_with("\r\n\"cpu-0\""), "{answer}");
-    let answer = ask(server, "GET /permit", "\r\n").await;
-    assert!(answer.ends_with("\r\n[1,2,3]"), "{answer}");
     let answer = ask(server, "GET /none", "\r\n").await;
     assert_eq!(status(&answer), "500");
     assert!(!answer.contains("secret"), "{answer}");
