@@ -47,9 +47,7 @@ mod weight;
 
 use std::time::Duration;
 
-#[doc(hidden)]
-pub use preemption::pretend;
-pub use preemption::{Preemption, core_interrupts, preemption};
+pub use preemption::{Preemption, assume, core_interrupts, preemption};
 pub use process::start;
 pub use quota::{Quota, worker_threads};
 pub use spread::{Cores, Place};
