@@ -69,6 +69,7 @@ pub fn two_pools(_: &Tokio) -> Contestant {
 }
 
 fn pool_at(nice: u8) -> Arc<ThreadPool> {
+    giveway::start().unwrap();
     let pool = ThreadPoolBuilder::new().num_threads(cores());
     let pool = pool.start_handler(move |_| Weight::raised_by(nice).apply().unwrap());
     Arc::new(pool.build().unwrap())

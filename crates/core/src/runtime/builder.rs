@@ -276,8 +276,8 @@ impl Builder {
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
         ))?;
-        ticker::start_ticker().map_err(BuildError::no_thread)?;
         settings.base_nice = giveway::start().map_err(BuildError::no_thread)?;
+        ticker::start_ticker().map_err(BuildError::no_thread)?;
         let (messages, receiver) = mpsc::channel();
         let throttle = self.throttle_to_quota.then(Throttle::new).flatten();
         let lane = Lane::new(settings, throttle, io, messages);
