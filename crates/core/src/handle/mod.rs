@@ -37,7 +37,7 @@ pub use io_handle::IoHandle;
 /// The guide has the measurements, and the smallest piece of work that is worth an
 /// offload: `twolane::guide::cost`.
 ///
-/// The methods are in four groups: [submit](#submit), [reserve](#reserve),
+/// The methods are in five groups: [submit](#submit), [reserve](#reserve), [streams](#streams),
 /// [other handles](#other-handles), [observe](#observe).
 ///
 /// The methods spawn at the handle's [`Priority`](crate::Priority). It is `Normal`, unless
