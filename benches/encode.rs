@@ -1,7 +1,7 @@
 //! Who encodes a large answer? A handler returns 5 MB of JSON, and `/health` is asked beside it.
 //!
 //! - `handler`: `serde_json` in the handler, as axum's `Json(value)` does after it;
-//! - `lane`: [`cpu.json(value)`](twolane::axum::EncodeExt::json);
+//! - `lane`: [`json_from_cpu`](twolane::axum::json_from_cpu);
 //! - `idle`: nobody asks for the answer.
 //!
 //! Two clients ask one after the other, so that on a machine of two cores both threads of Tokio
@@ -25,7 +25,7 @@ use hyper_util::rt::TokioExecutor;
 use serde::{Serialize, Serializer};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use twolane::axum::{EncodeExt, JobError};
+use twolane::axum::{JobError, json_from_cpu};
 use twolane::{CpuRuntime, Handle};
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::{Bench, Column, Contender, Contest, Sample, tail};
@@ -65,7 +65,7 @@ async fn in_the_handler(State((_, rows)): State<(Handle, Rows)>) -> Response {
 }
 
 async fn on_the_lane(State((cpu, rows)): State<(Handle, Rows)>) -> Result<Response, JobError> {
-    cpu.json(rows).await
+    json_from_cpu(cpu.try_reserve()?, rows).await
 }
 
 fn main() {
@@ -78,7 +78,7 @@ fn main() {
         .route("/handler", get(in_the_handler))
         .route("/lane", get(on_the_lane))
         .route("/health", get(async || "ok"))
-        .with_state((cpu.handle(), Rows::new()));
+        .with_state((cpu.handle().clone(), Rows::new()));
     let listener = io.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     io.spawn(axum::serve(listener, app).into_future());

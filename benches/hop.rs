@@ -76,7 +76,7 @@ fn bridge(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(bytes as u64));
         for way in ["stream_from_io", "mpsc by hand", "in place"] {
             let chunks = |n| {
-                let job = read_by(way, &io, &cpu.handle(), bytes, n);
+                let job = read_by(way, &io, cpu.handle(), bytes, n);
                 let (took, read) = job.wait().unwrap();
                 assert_eq!(read, n * bytes as u64);
                 took
@@ -126,7 +126,7 @@ fn batch(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(BATCH));
     let mut measure = |name, submit: fn(&Handle) -> Task<u8>| {
         let batches = |n| {
-            let handle = cpu.handle();
+            let handle = cpu.handle().clone();
             let batches = io.spawn(async move {
                 let start = Instant::now();
                 for _ in 0..n {

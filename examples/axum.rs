@@ -71,7 +71,7 @@ async fn main() -> Result<(), Error> {
 /// The surrounding Tokio runtime is its I/O lane.
 pub fn cpu_lane() -> Result<CpuRuntime, Error> {
     let builder = CpuRuntime::builder().max_wait(Priority::Normal, MAX_WAIT);
-    Ok(builder.enable_histograms().build()?)
+    Ok(builder.histograms(true).build()?)
 }
 
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl FromRef<App> for Handle {
 
 fn routes(cpu: Handle) -> Router {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(PrometheusCollector::new(cpu.clone())));
+    registry.register_collector(Box::new(PrometheusCollector::new(&cpu)));
     let registry = Arc::new(registry);
     Router::new()
         .route(
@@ -164,7 +164,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let (stop_server, stopping) = oneshot::channel::<()>();
-    let server = axum::serve(listener, routes(cpu.handle()))
+    let server = axum::serve(listener, routes(cpu.handle().clone()))
         .with_graceful_shutdown(async { drop(stopping.await) });
     let mut server = tokio::spawn(server.into_future());
     stop.await;

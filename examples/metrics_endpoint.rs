@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .max_wait(Priority::Normal, Duration::from_millis(500))
         .watch_io(Watch::new())
-        .enable_histograms()
+        .histograms(true)
         .build()?;
 
     let mut registry = Registry::default();
@@ -72,7 +72,7 @@ pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     tokio::spawn(reporter.describe_and_run());
 
     let service = Service {
-        cpu: cpu.handle(),
+        cpu: cpu.handle().clone(),
         address: listener.local_addr()?,
         client: reqwest::Client::new(),
         registry,

@@ -123,7 +123,7 @@
 //! # Public dependencies
 //!
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and `futures-core` 0.3 are in this
-//! crate's interface, with `axum-core` 0.5, `serde` 1, `tower-service` and
+//! crate's interface, with `axum-core` 0.5, `serde` and `serde_json` 1, `tower-service` and
 //! `tower-layer` 0.3, hyper 1, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
 //! `prometheus-client` 0.25 and `metrics` 0.24 by feature, and of `twolane-core` and
 //! `stallwatch` 0.1.

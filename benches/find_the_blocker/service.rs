@@ -48,7 +48,7 @@ pub fn run(setting: Setting, length: Length) -> Found {
     let cpu = cpu.build().expect("a lane");
     let episodes = Episodes::default();
     let site = Site {
-        cpu: cpu.handle(),
+        cpu: cpu.handle().clone(),
         episodes: episodes.clone(),
         cache: Cache::default(),
         fifo: Fifo::new(),

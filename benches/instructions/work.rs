@@ -95,7 +95,7 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     }
     let _span = (side == "traced").then(|| tracing::info_span!("request").entered());
     // The threads that look at the kernel would be counted.
-    giveway::pretend(Some(Preemption::AtOnce));
+    giveway::assume(Preemption::AtOnce);
     let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
     if side == "watched" {
         lane = lane.watch_io(Watch::new());
@@ -139,7 +139,7 @@ fn on_lane(side: &str, row: &str, turns: u64) {
             cpu.spawn(job).wait().unwrap();
         }
         _ => {
-            let handle = cpu.handle();
+            let handle = cpu.handle().clone();
             let job = async move {
                 for _ in 0..turns {
                     handle.spawn_io(async {}).await.unwrap();

@@ -69,6 +69,7 @@ pub fn two_pools(_: &Tokio) -> Contestant {
 }
 
 fn pool_at(nice: u8) -> Arc<ThreadPool> {
+    giveway::start().unwrap();
     let pool = ThreadPoolBuilder::new().num_threads(cores());
     let pool = pool.start_handler(move |_| Weight::raised_by(nice).apply().unwrap());
     Arc::new(pool.build().unwrap())
@@ -126,7 +127,7 @@ fn on_lane(
     small: Priority,
     submit: fn(&twolane::Handle, u32) -> Ending,
 ) -> Contestant {
-    let handles = [cpu.handle(), cpu.handle().with_priority(small)];
+    let handles = [cpu.handle().clone(), cpu.handle().with_priority(small)];
     Contestant::new(handles, submit, move || {
         cpu.shutdown().wait();
     })
@@ -150,7 +151,7 @@ fn small_future(handle: &twolane::Handle) -> Ending {
 pub fn started_futures(plan: &Plan, backend: Backend) -> Outcome {
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane.backend(backend));
-    let for_late = cpu.handle();
+    let for_late = cpu.handle().clone();
     let late = Box::new(move || small_future(&for_late));
     let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
 

@@ -25,7 +25,7 @@ pub fn router(work: Work, limit: usize) -> Result<(Router, CpuRuntime), BoxError
     let router = Router::new()
         .route("/work", get(handler).post(handler))
         .route("/health", get(async || "ok"))
-        .with_state(cpu.handle());
+        .with_state(cpu.handle().clone());
     Ok((router, cpu))
 }
 

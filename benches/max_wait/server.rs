@@ -158,7 +158,7 @@ impl Server {
                     });
                     Way::Rayon(semaphore(places), Arc::new(pool.build()?))
                 }
-                _ => Way::Lane(lane.handle()),
+                _ => Way::Lane(lane.handle().clone()),
             };
             let service = Service {
                 way,

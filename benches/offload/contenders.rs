@@ -36,7 +36,9 @@ pub fn all(less: u64) -> Vec<Contender<'static>> {
         let builder = CpuRuntime::builder().backend(backend);
         let builder = builder.io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
-        Box::leak(Box::new(builder.build().unwrap())).handle()
+        Box::leak(Box::new(builder.build().unwrap()))
+            .handle()
+            .clone()
     };
     let rayon = lane(Backend::Rayon);
     let tokio = lane(Backend::Runtime);

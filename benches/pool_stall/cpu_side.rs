@@ -39,7 +39,7 @@ impl CpuSide {
     pub fn spawner(&self) -> Spawner {
         match self {
             Self::Tokio(runtime) => Spawner::Tokio(runtime.handle().clone()),
-            Self::Twolane(cpu, tasks) => Spawner::Twolane(cpu.handle(), tasks.clone()),
+            Self::Twolane(cpu, tasks) => Spawner::Twolane(cpu.handle().clone(), tasks.clone()),
         }
     }
 

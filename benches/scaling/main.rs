@@ -38,8 +38,8 @@ fn main() {
             let io = io_runtime(1);
             let cpu = lane(io.handle(), |lane| lane.worker_threads(workers));
             // The first starts the threads of the pool's queues.
-            run(kind, &cpu.handle(), jobs / 10);
-            let took = run(kind, &cpu.handle(), jobs);
+            run(kind, cpu.handle(), jobs / 10);
+            let took = run(kind, cpu.handle(), jobs);
             let each = took.as_secs_f64() * 1e9 / jobs as f64;
             Ok(Sample::of("ns_a_job", "ns", each))
         })

@@ -25,7 +25,7 @@ pub const WORKERS: &str = "mpsc + workers";
 /// twolane's own.
 pub const OURS: [(&str, Run); 3] = [
     (ORDERED, |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.consume(Order::Source, items, move || {
             let all = stream::iter(0..items.count).on_cpu(&cpu);
             let all = all.map(move |item| items.compute(item));
@@ -33,7 +33,7 @@ pub const OURS: [(&str, Run); 3] = [
         })
     }),
     (UNORDERED, |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.consume(Order::Any, items, move || {
             let all = stream::iter(0..items.count).on_cpu(&cpu);
             let all = all.map(move |item| items.compute(item));
@@ -41,7 +41,7 @@ pub const OURS: [(&str, Run); 3] = [
         })
     }),
     (OF_ITERATOR, |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.consume(Order::Source, items, move || {
             let all = (0..items.count).on_cpu(&cpu);
             let all = all.map(move |item| items.compute(item));
@@ -61,7 +61,7 @@ pub const PEERS: [(&str, Run); 5] = [
         })
     }),
     ("spawn_cpu, buffered", |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.consume(Order::Source, items, move || {
             let each = stream::iter(0..items.count);
             let each = each.map(move |item| cpu.spawn_cpu(move || items.compute(item)));

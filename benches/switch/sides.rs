@@ -109,7 +109,7 @@ fn in_twolane(backend: Backend, threads: usize, case: &'static str, n: u64) -> D
             .worker_threads(threads)
             .niceness(Niceness::off())
     });
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     let job = cpu.spawn(async move {
         let handle = &handle;
         let time = async |n| match case {

@@ -70,7 +70,7 @@ pub fn named(is_fair: bool, us: u64, batch: u64) -> String {
 pub fn batches(is_fair: bool, jobs: u64, batch: u64, steps: u64) -> Sample {
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane);
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     let key = handle.with_key("one");
     let work = Work { steps };
     let (begun, used) = (Instant::now(), cpu_time::of_process());

@@ -97,7 +97,7 @@ enum Lane {
 
 impl Lane {
     fn new(cpu: &CpuRuntime, way: Way) -> Self {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let permits = || Arc::new(Semaphore::new(cpu.worker_threads()));
         match way {
             Way::Semaphores => {

@@ -98,7 +98,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     interrupt_cores(has_interrupts);
     let has_lane = name.starts_with("twolane");
     let cpu = has_lane.then(|| lane(io.handle(), |lane| lane));
-    let handle = cpu.as_ref().map(|cpu| cpu.handle());
+    let handle = cpu.as_ref().map(|cpu| cpu.handle().clone());
     let jobs = match &handle {
         Some(cpu) => Some(Lane::on(cpu.clone(), in_flight)),
         None if name == "idle" => None,

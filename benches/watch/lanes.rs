@@ -79,7 +79,7 @@ async fn use_of_cores(measured: Duration) -> f64 {
 pub fn offload(watched: Watched, less: u64) -> Sample {
     let io = io_runtime(2);
     let lane = watched.lane(io.handle());
-    let handle = lane.handle();
+    let handle = lane.handle().clone();
     let jobs = BATCH / less;
     let task = io.spawn(async move {
         let mut sample = Sample::default();

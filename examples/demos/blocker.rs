@@ -120,7 +120,9 @@ fn run(
         let route = route.map_or("no route", |route| route.as_str());
         format!("{} {route}", request.method()).into()
     });
-    let service = routes.route_layer(by_route).with_state(cpu.handle());
+    let service = routes
+        .route_layer(by_route)
+        .with_state(cpu.handle().clone());
     let listener = io.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
     io.spawn(async { axum::serve(listener, service).await });

@@ -89,7 +89,7 @@ fn main() -> Result<(), Error> {
 
     let cpu = CpuRuntime::builder().io_handle(one.handle().clone());
     let cpu = cpu.worker_threads(2).build()?;
-    let lane = cpu.handle();
+    let lane = cpu.handle().clone();
     let flushes = (&one, Some(lane.with_priority(Priority::High)));
     let compactions = (&one, Some(lane.with_priority(Priority::Low)));
     let ours = run("twolane", &url, &flushes, Some(&compactions))?;

@@ -64,7 +64,10 @@ fn main() -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .io_handle(io.handle().clone())
         .build()?;
-    let (lane, urgent) = (cpu.handle(), cpu.handle().with_priority(Priority::High));
+    let (lane, urgent) = (
+        cpu.handle().clone(),
+        cpu.handle().with_priority(Priority::High),
+    );
     let is_prompt = contend(
         "twolane, the small job at High",
         long,

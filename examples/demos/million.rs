@@ -82,7 +82,7 @@ fn measure(contender: &str) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .io_handle(io.handle().clone())
         .build()?;
-    let lane = cpu.handle();
+    let lane = cpu.handle().clone();
     let bytes = match contender {
         "thread::spawn" => {
             let spawn = || thread::spawn(wait_on_the_thread);

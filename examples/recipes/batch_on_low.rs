@@ -34,15 +34,15 @@ const CHUNK: usize = 256;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpu = CpuRuntime::new()?;
-    let (median, longest) = requests(&cpu.handle()).await?;
+    let (median, longest) = requests(cpu.handle()).await?;
     println!("requests alone: median {median:?}, longest {longest:?}");
     // In a service this is in a file or a table.
     let saved = Arc::new(AtomicUsize::new(0));
     let save = saved.clone();
-    let batch = reindex(&cpu.handle(), 0..usize::MAX, move |next| {
+    let batch = reindex(cpu.handle(), 0..usize::MAX, move |next| {
         save.store(next, Ordering::SeqCst);
     });
-    let (median, longest) = requests(&cpu.handle()).await?;
+    let (median, longest) = requests(cpu.handle()).await?;
     println!("beside a batch: median {median:?}, longest {longest:?}");
 
     cpu.shutdown().await; // the batch stops at its next checkpoint

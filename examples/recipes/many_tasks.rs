@@ -27,7 +27,7 @@ use twolane::{CpuRuntime, Handle, JoinError, Priority};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let builder = CpuRuntime::builder();
     let runtime = builder.queue_limit(Priority::Normal, 1_000).build()?;
-    let cpu = runtime.handle();
+    let cpu = runtime.handle().clone();
     let texts: Vec<String> = (0..100).map(|n| "word ".repeat(n)).collect();
 
     let first = as_they_come(&cpu, texts.clone(), |words| words >= 10).await?;

@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let users = HashMap::from([("alice".to_owned(), hash_of("correct horse")?)]);
     let cpu = cpu_lane()?;
     let listener = TcpListener::bind(&address).await?;
-    axum::serve(listener, routes(cpu.handle(), Arc::new(users))).await?;
+    axum::serve(listener, routes(cpu.handle().clone(), Arc::new(users))).await?;
     Ok(())
 }
 

@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpu = cpu.build()?;
     let (queue, messages) = mpsc::channel(1);
     let (stop, stopped) = oneshot::channel();
-    let worker = tokio::spawn(work(cpu.handle(), messages, stopped));
+    let worker = tokio::spawn(work(cpu.handle().clone(), messages, stopped));
     for n in 0..10 {
         let (done, is_done) = oneshot::channel();
         queue

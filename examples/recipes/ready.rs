@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = address.unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let cpu = cpu_lane()?;
     let listener = TcpListener::bind(&address).await?;
-    axum::serve(listener, routes(cpu.handle())).await?;
+    axum::serve(listener, routes(cpu.handle().clone())).await?;
     Ok(())
 }
 

@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let customers = HashMap::from([("of-acme".to_owned(), acme)]);
     let cpu = CpuRuntime::new()?;
     let listener = TcpListener::bind(&address).await?;
-    axum::serve(listener, routes(&cpu.handle(), Arc::new(customers))).await?;
+    axum::serve(listener, routes(cpu.handle(), Arc::new(customers))).await?;
     Ok(())
 }
 

@@ -29,11 +29,11 @@ pub async fn show() -> Result<(), Error> {
     for name in NAMES {
         if all || args.iter().any(|arg| arg == name) {
             let found = match name {
-                "pipeline" => show_pipeline(&cpu.handle()).await?,
-                "fan" => show_fan(&cpu.handle()).await?,
-                "pool" => show_pool(&cpu.handle()).await?,
-                "consumer" => show_consumer(&cpu.handle()).await?,
-                _ => show_download(&cpu.handle()).await?,
+                "pipeline" => show_pipeline(cpu.handle()).await?,
+                "fan" => show_fan(cpu.handle()).await?,
+                "pool" => show_pool(cpu.handle()).await?,
+                "consumer" => show_consumer(cpu.handle()).await?,
+                _ => show_download(cpu.handle()).await?,
             };
             println!("{name}: {found}");
         }

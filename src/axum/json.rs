@@ -1,7 +1,10 @@
-//! JSON that the lane encodes and parses: [`EncodeExt`], [`CpuJson`].
+//! JSON that the lane encodes and parses: [`json_from_cpu`], [`CpuJson`].
 
 use std::any::type_name;
+use std::error::Error;
+use std::fmt;
 
+use axum_core::extract::rejection::BytesRejection;
 use axum_core::extract::{FromRef, FromRequest, Request};
 use axum_core::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -9,75 +12,55 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use twolane_core::{Handle, Permit, Task, adapters};
+use twolane_core::{Handle, Permit, adapters};
 
 use super::{HasPermit, JobError};
 use crate::stream::drop_on_lane::DropOnLane;
 
 const JSON: &str = "application/json";
 
-/// Makes an answer of a value on the CPU lane: for large ones.
+/// Makes an answer of a value that the CPU lane serialises: for large ones.
 ///
 /// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take milliseconds there,
-/// in which no timer fires and no socket is read. Here that is a job, and the value is dropped on
-/// the lane as well, also if the lane refuses the job: a flood of large values that are refused
-/// queues there, to be dropped. So take the permit before you make a large value, by
-/// [`Reserved`](super::Reserved) and `permit.json(value)`. A value that a job computes is best encoded
-/// in that very job: have it return the bytes.
-pub trait EncodeExt: Sized {
-    /// Serialises the value in a job. The answer is 200 with `content-type: application/json`.
-    ///
-    /// # Errors
-    ///
-    /// [`JobError`] if the lane refuses the job, which is a 503. A value that cannot be serialised
-    /// is an answer of 500 without a text; with the feature `tracing` the error goes to the log.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, as axum does when the client goes, the job is cancelled.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use axum::extract::State;
-    /// use axum::response::Response;
-    /// use twolane::Handle;
-    /// use twolane::axum::{EncodeExt, JobError};
-    ///
-    /// async fn squares(State(cpu): State<Handle>) -> Result<Response, JobError> {
-    ///     let squares: Vec<u64> = (0..100_000).map(|n| n * n).collect();
-    ///     cpu.json(squares).await
-    /// }
-    /// ```
-    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
-    where
-        T: Serialize + Send + 'static;
-}
-
-impl EncodeExt for &Handle {
-    #[track_caller]
-    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
-    where
-        T: Serialize + Send + 'static,
-    {
-        let value = DropOnLane::new(self, value);
-        answer(self.spawn_cpu(move || encode(&*value)))
-    }
-}
-
-impl EncodeExt for Permit {
-    #[track_caller]
-    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
-    where
-        T: Serialize + Send + 'static,
-    {
-        let value = DropOnLane::new(&adapters::handle_of(&self), value);
-        answer(self.spawn_cpu(move || encode(&*value)))
-    }
-}
-
-async fn answer(task: Task<Response>) -> Result<Response, JobError> {
-    Ok(task.await?)
+/// in which no timer fires and no socket is read. Here that is a job. The value is dropped on the
+/// lane as well, also if the job is refused. So take the permit before you make a large value, by
+/// [`Reserved`](super::Reserved), or by [`try_reserve`](twolane_core::Handle::try_reserve). A value
+/// that a job computes is best encoded in that very job: have it return the bytes.
+///
+/// The answer is 200 with `content-type: application/json`.
+///
+/// # Errors
+///
+/// [`JobError`] if the permit's deadline has passed, or the lane was shut down, which is a 503. A
+/// value that cannot be serialised is an answer of 500 without a text; with the feature `tracing`
+/// the error goes to the log.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, as axum does when the client goes, the job is cancelled.
+///
+/// # Examples
+///
+/// ```
+/// use axum::response::Response;
+/// use twolane::axum::{JobError, Reserved, json_from_cpu};
+///
+/// async fn squares(Reserved(permit): Reserved) -> Result<Response, JobError> {
+///     let squares: Vec<u64> = (0..100_000).map(|n| n * n).collect();
+///     json_from_cpu(permit, squares).await
+/// }
+/// ```
+#[track_caller]
+pub fn json_from_cpu<T>(
+    permit: Permit,
+    value: T,
+) -> impl Future<Output = Result<Response, JobError>> + Send
+where
+    T: Serialize + Send + 'static,
+{
+    let value = DropOnLane::new(&adapters::handle_of(&permit), value);
+    let answer = permit.spawn_cpu(move || encode(&*value));
+    async { Ok(answer.await?) }
 }
 
 fn encode(value: &impl Serialize) -> Response {
@@ -103,6 +86,8 @@ fn encode(value: &impl Serialize) -> Response {
 ///
 /// # Errors
 ///
+/// [`CpuJsonRejection`], which answers:
+///
 /// | the request | answer |
 /// |---|---|
 /// | the lane is full, or was shut down | 503, by [`JobError`] |
@@ -123,7 +108,7 @@ fn encode(value: &impl Serialize) -> Response {
 /// }
 /// # #[tokio::main] async fn main() {
 /// let cpu = CpuRuntime::new().unwrap();
-/// let app: Router = Router::new().route("/sum", post(sum)).with_state(cpu.handle());
+/// let app: Router = Router::new().route("/sum", post(sum)).with_state(cpu.handle().clone());
 /// # drop(app);
 /// # }
 /// ```
@@ -136,26 +121,24 @@ where
     S: Send + Sync,
     Handle: FromRef<S>,
 {
-    type Rejection = Response;
+    type Rejection = CpuJsonRejection;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, CpuJsonRejection> {
         if !is_json(request.headers()) {
-            let text = "Expected request with `Content-Type: application/json`";
-            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
+            return Err(CpuJsonRejection::ContentType);
         }
         let cpu = Handle::from_ref(state).with_name(type_name::<Self>());
         let cpu = match request.extensions().get() {
             Some(HasPermit) => cpu.without_limit(),
             None => cpu,
         };
-        let permit = super::reserve(&cpu, request.extensions());
-        let permit = permit.map_err(IntoResponse::into_response)?;
-        let body = Bytes::from_request(request, state)
-            .await
-            .map_err(IntoResponse::into_response)?;
-        match permit.spawn_cpu(move || parse(&body)).await {
-            Ok(parsed) => parsed.map(Self).map_err(IntoResponse::into_response),
-            Err(error) => Err(JobError::from(error).into_response()),
+        let permit = super::reserve(&cpu, request.extensions()).map_err(CpuJsonRejection::Job)?;
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(CpuJsonRejection::Body)?;
+        let parsed = permit.spawn_cpu(move || serde_json::from_slice(&body));
+        match parsed.await {
+            Ok(parsed) => parsed.map(Self).map_err(CpuJsonRejection::Json),
+            Err(error) => Err(CpuJsonRejection::Job(error.into())),
         }
     }
 }
@@ -169,16 +152,81 @@ fn is_json(headers: &HeaderMap) -> bool {
     of == JSON || (of.starts_with("application/") && of.ends_with("+json"))
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, (StatusCode, String)> {
-    serde_json::from_slice(body).map_err(|error| {
-        let status = match error.classify() {
-            serde_json::error::Category::Data => StatusCode::UNPROCESSABLE_ENTITY,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        let what = match status {
-            StatusCode::BAD_REQUEST => "Failed to parse the request body as JSON",
-            _ => "Failed to deserialize the JSON body into the target type",
-        };
-        (status, format!("{what}: {error}"))
-    })
+/// The error of the extractor [`CpuJson`].
+///
+/// As an answer it is a status and a text that says what is wrong. For an answer of your own, take
+/// `Result<CpuJson<T>, CpuJsonRejection>` as the handler's parameter.
+///
+/// # Examples
+///
+/// ```
+/// use axum::response::{IntoResponse, Response};
+/// use twolane::axum::{CpuJson, CpuJsonRejection};
+///
+/// async fn sum(body: Result<CpuJson<Vec<u64>>, CpuJsonRejection>) -> Response {
+///     match body {
+///         Ok(CpuJson(numbers)) => numbers.iter().sum::<u64>().to_string().into_response(),
+///         Err(CpuJsonRejection::Job(error)) => error.into_response(), // 503 with `Retry-After`
+///         Err(wrong) => (wrong.status(), format!("{{\"error\":{:?}}}", wrong.to_string())).into_response(),
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CpuJsonRejection {
+    /// The lane refused the request, or did not parse it to its end.
+    Job(JobError),
+    /// The body is larger than the limit, or broke off.
+    Body(BytesRejection),
+    /// The `content-type` is not that of JSON.
+    ContentType,
+    /// The body is no JSON, or no such value.
+    Json(serde_json::Error),
+}
+
+impl CpuJsonRejection {
+    /// Returns the status of the answer: see [`CpuJson`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(twolane::axum::CpuJsonRejection::ContentType.status(), 415);
+    /// ```
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Job(error) => error.status(),
+            Self::Body(error) => error.status(),
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Json(error) if error.is_data() => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Json(_) => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+impl fmt::Display for CpuJsonRejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NO_VALUE: &str = "Failed to deserialize the JSON body into the target type";
+        match self {
+            Self::Job(error) => error.fmt(f),
+            Self::Body(error) => error.fmt(f),
+            Self::ContentType => {
+                f.write_str("Expected request with `Content-Type: application/json`")
+            }
+            Self::Json(error) if error.is_data() => write!(f, "{NO_VALUE}: {error}"),
+            Self::Json(error) => write!(f, "Failed to parse the request body as JSON: {error}"),
+        }
+    }
+}
+
+// No `source`: the text is that of the error inside.
+impl Error for CpuJsonRejection {}
+
+impl IntoResponse for CpuJsonRejection {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Job(error) => error.into_response(),
+            Self::Body(error) => error.into_response(),
+            _ => (self.status(), self.to_string()).into_response(),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! For handlers of [axum](https://docs.rs/axum) 0.8: an error that answers 503, a permit of the
 //! queue before the body is read, a deadline from the request; and bodies that the lane computes:
-//! JSON ([`EncodeExt`], [`CpuJson`]) and streams ([`body_from_cpu`]). (Feature `axum`.)
+//! JSON ([`CpuJson`], [`json_from_cpu`]) and streams ([`body_from_cpu`]). (Feature `axum`.)
 //!
 //! A handler needs none of it: it calls [`spawn_cpu`](crate::Handle::spawn_cpu) and answers a
 //! [`JoinError`] as it likes.
@@ -29,7 +29,7 @@
 //! let app: Router = Router::new()
 //!     .route("/primes", axum::routing::get(primes))
 //!     .route("/sum", post(sum).layer(DefaultBodyLimit::max(20 << 20)))
-//!     .with_state(cpu.handle());
+//!     .with_state(cpu.handle().clone());
 //! # drop(app);
 //! # Ok(()) }
 //! ```
@@ -51,7 +51,7 @@ use http::{Extensions, StatusCode};
 use twolane_core::io::BridgeError;
 use twolane_core::{Handle, JoinError, JoinErrorKind, Key, Permit};
 
-pub use json::{CpuJson, EncodeExt};
+pub use json::{CpuJson, CpuJsonRejection, json_from_cpu};
 pub use stream::body_from_cpu;
 
 /// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
@@ -95,6 +95,28 @@ impl JobError {
 }
 
 impl JobError {
+    /// Returns the status of the answer: 503, 429 or 500.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, axum::JobError};
+    /// let cpu = CpuRuntime::new().unwrap();
+    /// let panicked = cpu.spawn_cpu(|| panic!("a bug")).await.unwrap_err();
+    /// assert_eq!(JobError::from(panicked).status(), 500);
+    /// # }
+    /// ```
+    pub fn status(&self) -> StatusCode {
+        match &self.0 {
+            Cause::Job(error) if error.kind() == JoinErrorKind::KeyFull => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            _ if self.is_unavailable() => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
     /// In whole seconds, rounded up.
     fn retry_after(&self) -> u64 {
         let after = match &self.0 {
@@ -132,19 +154,14 @@ impl Error for JobError {}
 
 impl IntoResponse for JobError {
     fn into_response(self) -> Response {
+        let status = self.status();
         if self.is_unavailable() {
             let head = [(RETRY_AFTER, self.retry_after().to_string())];
-            let status = match self.0 {
-                Cause::Job(error) if error.kind() == JoinErrorKind::KeyFull => {
-                    StatusCode::TOO_MANY_REQUESTS
-                }
-                _ => StatusCode::SERVICE_UNAVAILABLE,
-            };
             return (status, head, "try again later\n").into_response();
         }
         #[cfg(feature = "tracing")]
         tracing::error!(target: "twolane", error = %self, "a handler answers 500");
-        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        status.into_response()
     }
 }
 

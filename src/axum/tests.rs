@@ -121,7 +121,7 @@ async fn clients_that_read_nothing_give_their_permits_back() {
     let cpu = lane();
     let (dropped, mut drops) = unbounded_channel();
     let app = App {
-        cpu: cpu.handle(),
+        cpu: cpu.handle().clone(),
         timeout: Duration::from_millis(100),
         chunks: usize::MAX,
         dropped,
@@ -135,7 +135,7 @@ async fn clients_that_read_nothing_give_their_permits_back() {
         for _ in 0..8 {
             drops.recv().await.unwrap();
         }
-        until_permits_are_back(&cpu.handle()).await;
+        until_permits_are_back(cpu.handle()).await;
         let answer = rest(ask(server, "/quick").await).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         let metrics = cpu.handle().metrics();
@@ -155,7 +155,7 @@ async fn a_body_that_fits_needs_no_reader() {
     let permit = cpu.handle().try_reserve().unwrap();
     let chunks = stream::iter([Ok(Bytes::from("half")), Ok(Bytes::from("half"))]);
     let body = body(permit, chunks, Duration::MAX);
-    timeout(LIMIT, until_permits_are_back(&cpu.handle()))
+    timeout(LIMIT, until_permits_are_back(cpu.handle()))
         .await
         .unwrap();
     assert_eq!(
@@ -171,7 +171,7 @@ async fn the_error_says_the_time_and_a_way_out() {
     let permit = cpu.handle().try_reserve().unwrap();
     let chunks = stream::repeat_with(|| Ok(Bytes::from(vec![0; CHUNK])));
     let body = body(permit, chunks, Duration::from_millis(20));
-    timeout(LIMIT, until_permits_are_back(&cpu.handle()))
+    timeout(LIMIT, until_permits_are_back(cpu.handle()))
         .await
         .unwrap();
     let mut chunks = body.into_data_stream();
@@ -190,7 +190,7 @@ async fn a_slow_client_that_goes_on_gets_the_whole_body() {
     const CHUNKS: usize = 64;
     let cpu = lane();
     let app = App {
-        cpu: cpu.handle(),
+        cpu: cpu.handle().clone(),
         timeout: TIME,
         chunks: CHUNKS,
         dropped: unbounded_channel().0,

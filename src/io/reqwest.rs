@@ -200,7 +200,7 @@ impl SendIoError {
     /// use twolane::RequestBuilderExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let refused = reqwest::Client::new().get("http://127.0.0.1:1/");
-    /// let sent = refused.send_io().on(&cpu.handle()).await;
+    /// let sent = refused.send_io().on(cpu.handle()).await;
     /// assert!(sent.unwrap_err().as_reqwest().unwrap().is_connect());
     /// # }
     /// ```

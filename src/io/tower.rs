@@ -64,7 +64,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// use tower::{Layer, ServiceExt};
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
-/// let client = twolane::io::IoLayer::new(&cpu.handle()).layer(client);
+/// let client = twolane::io::IoLayer::new(cpu.handle()).layer(client);
 /// let request = http::Request::get("http://127.0.0.1:1/").body(Empty::new()).unwrap();
 /// let job = cpu.spawn(client.oneshot(request)); // polled on the CPU lane
 /// assert!(job.await.unwrap().is_err()); // no server listens there
@@ -84,7 +84,7 @@ impl IoLayer {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let stack = tower::ServiceBuilder::new().layer(twolane::io::IoLayer::new(&cpu.handle()));
+    /// let stack = tower::ServiceBuilder::new().layer(twolane::io::IoLayer::new(cpu.handle()));
     /// # drop(stack);
     /// # }
     /// ```
@@ -107,7 +107,7 @@ impl IoLayer {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let layer = twolane::io::IoLayer::new(&cpu.handle()).body_limit(64 << 10);
+    /// let layer = twolane::io::IoLayer::new(cpu.handle()).body_limit(64 << 10);
     /// # drop(layer);
     /// # }
     /// ```

@@ -19,7 +19,7 @@
 //! | you want | use |
 //! |---|---|
 //! | the counters of a priority | [`Metrics`] |
-//! | how long jobs wait and run | the [`DurationHistogram`]s in it ([`Builder::enable_histograms`](crate::Builder::enable_histograms)) |
+//! | how long jobs wait and run | the [`DurationHistogram`]s in it ([`Builder::histograms`](crate::Builder::histograms)) |
 //! | jobs by the place that submits them | [`CallSites`], [`CallSite`] |
 //! | `prometheus-client` | [`PrometheusCollector`] (feature `prometheus-client`) |
 //! | any exporter of the facade `metrics` | [`MetricsReporter`] (feature `metrics-facade`) |

@@ -72,7 +72,7 @@ const ITEMS_A_UNIT: u32 = 32;
 /// use twolane::CpuIteratorExt;
 ///
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let quotients = [2, 1, 0].into_iter().on_cpu(&cpu.handle()).map(|n| 4 / n);
+/// let quotients = [2, 1, 0].into_iter().on_cpu(cpu.handle()).map(|n| 4 / n);
 /// let mut quotients = quotients.buffered(64);
 /// assert_eq!(quotients.next().await.unwrap().unwrap(), 2);
 /// assert_eq!(quotients.next().await.unwrap().unwrap(), 4);

@@ -37,7 +37,7 @@ use super::stage::Unchanged;
 /// // After:
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let mut rows = pages()
-///     .on_cpu(&cpu.handle())
+///     .on_cpu(cpu.handle())
 ///     .map(decode)
 ///     .buffered(WINDOW);
 /// while let Some(row) = rows.next().await {
@@ -83,7 +83,7 @@ impl<S: Stream> CpuStreamExt for S {}
 /// use twolane::CpuIteratorExt;
 ///
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let words = "to be or not".split(' ').on_cpu(&cpu.handle()).map(str::len);
+/// let words = "to be or not".split(' ').on_cpu(cpu.handle()).map(str::len);
 /// let words = words.buffered(64);
 /// assert_eq!(words.try_collect::<Vec<_>>().await.unwrap(), [2, 2, 2, 3]);
 /// # }

@@ -36,7 +36,7 @@ const LONGEST: usize = 64;
 /// let cpu = CpuRuntime::new().unwrap();
 /// let file = &b"1,2\n3,4\n"[..]; // a file, a socket, a decoder
 /// let mut sums = chunks_of_lines(file, 64 << 10)
-///     .on_cpu(&cpu.handle())
+///     .on_cpu(cpu.handle())
 ///     .map(|chunk| {
 ///         let chunk = String::from_utf8(chunk?).map_err(std::io::Error::other)?;
 ///         let fields = chunk.lines().flat_map(|line| line.split(','));

@@ -15,7 +15,7 @@
 //! let cpu = twolane::CpuRuntime::new().unwrap();
 //! let pages = futures::stream::iter(["<a>", "<b><c>"]);
 //! let tags: Buffered<usize> = pages
-//!     .on_cpu(&cpu.handle())
+//!     .on_cpu(cpu.handle())
 //!     .map(|page| page.matches('<').count())
 //!     .buffered(WINDOW);
 //! assert_eq!(tags.try_collect::<Vec<_>>().await?, [1, 2]);

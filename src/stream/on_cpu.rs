@@ -38,7 +38,7 @@ const BATCH_TIME: Duration = Duration::from_micros(500);
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let lines = futures::stream::iter(["3", "1", "2"]);
 /// let numbers = lines
-///     .on_cpu(&cpu.handle())
+///     .on_cpu(cpu.handle())
 ///     .map(|line| line.parse::<u32>().unwrap_or(0))
 ///     .map(|n| n * n)
 ///     .buffered(WINDOW);
@@ -114,7 +114,7 @@ where
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let upper = futures::stream::iter(["a", "b"])
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .map_init(String::new, |buffer, line| {
     ///         buffer.clear();
     ///         buffer.push_str(line);
@@ -154,7 +154,7 @@ where
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let odd = futures::stream::iter(["1 2", "3 4 5"])
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .flat_map(|block| block.split(' '))
     ///     .flat_map(|word| word.parse::<u32>().ok().filter(|n| n % 2 == 1))
     ///     .buffered(64);
@@ -194,7 +194,7 @@ where
     /// const MIB: usize = 1 << 20;
     /// let blocks = futures::stream::iter(vec![vec![7_u8; 4096]; 10]);
     /// let doubled = blocks
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .map(|block| block.repeat(2))
     ///     .max_bytes(MIB, Vec::len, Vec::len)
     ///     .buffered(usize::MAX);
@@ -243,7 +243,7 @@ impl<S, G, L> OnCpu<S, G, L> {
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let decoded = futures::stream::iter(["1", "2"]).map(|text| text.parse::<u32>());
     /// let sum = decoded
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .source_on_cpu()
     ///     .map(|n| n.unwrap_or(0) + 1)
     ///     .buffered(64);
@@ -282,7 +282,7 @@ impl<S, G, L> OnCpu<S, G, L> {
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let ones = futures::stream::iter([1, 1])
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .batch_time(Duration::from_millis(2))
     ///     .buffered(1);
     /// assert_eq!(ones.try_collect::<Vec<_>>().await.unwrap(), [1, 1]);
@@ -311,7 +311,7 @@ impl<S, G, L> OnCpu<S, G, L> {
     /// use twolane::{CpuIteratorExt, JoinErrorKind};
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let mut endless = (0_u64..)
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .reader_timeout(Duration::from_millis(10))
     ///     .buffered(4);
     /// std::thread::sleep(Duration::from_millis(500)); // the reader does something else

@@ -92,7 +92,7 @@ where
     ///
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let mut squares = (0..1_000_u64)
-    ///     .on_cpu(&cpu.handle())
+    ///     .on_cpu(cpu.handle())
     ///     .map(|n| n * n)
     ///     .buffered(256);
     /// let mut sum = 0;
@@ -131,7 +131,7 @@ where
     /// }
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let body = futures::stream::iter([Ok("7"), Err(io::Error::other("reset by peer")), Ok("1")]);
-    /// assert_eq!(sum(&cpu.handle(), body).await.unwrap_err().to_string(), "reset by peer");
+    /// assert_eq!(sum(cpu.handle(), body).await.unwrap_err().to_string(), "reset by peer");
     /// # }
     /// ```
     ///
@@ -158,7 +158,7 @@ where
     /// use twolane::CpuIteratorExt;
     ///
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let numbers = (0..10).on_cpu(&cpu.handle()).map(|n| n + 1);
+    /// let numbers = (0..10).on_cpu(cpu.handle()).map(|n| n + 1);
     /// let numbers = numbers.buffer_unordered(4);
     /// let mut numbers: Vec<_> = numbers.try_collect().await.unwrap();
     /// numbers.sort();

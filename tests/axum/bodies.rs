@@ -5,14 +5,15 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use futures::stream;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use tokio::net::TcpListener;
-use twolane::axum::{CpuJson, EncodeExt, JobError, Reserved, body_from_cpu};
-use twolane::{CpuRuntime, Handle, Priority};
+use twolane::axum::{CpuJson, CpuJsonRejection, JobError, Reserved, body_from_cpu, json_from_cpu};
+use twolane::{CpuRuntime, Priority};
 
 use crate::support::{self, thread_name};
 use crate::{ask, of};
@@ -40,20 +41,21 @@ impl Serialize for NoJson {
     }
 }
 
-async fn encode(State(cpu): State<Handle>) -> Result<Response, JobError> {
-    cpu.json(Thread(String::new())).await
+async fn encode(Reserved(permit): Reserved) -> Result<Response, JobError> {
+    json_from_cpu(permit, Thread(String::new())).await
 }
 
-async fn encode_by_permit(Reserved(permit): Reserved) -> Result<Response, JobError> {
-    permit.json([1, 2, 3]).await
-}
-
-async fn encode_none(State(cpu): State<Handle>) -> Result<Response, JobError> {
-    cpu.json(NoJson).await
+async fn encode_none(Reserved(permit): Reserved) -> Result<Response, JobError> {
+    json_from_cpu(permit, NoJson).await
 }
 
 async fn parse(CpuJson(Thread(thread)): CpuJson<Thread>) -> String {
     thread
+}
+
+async fn own_answer(body: Result<CpuJson<Thread>, CpuJsonRejection>) -> (StatusCode, String) {
+    let error = body.err().expect("it is no such value");
+    (error.status(), format!("own: {error}"))
 }
 
 async fn chunks(Reserved(permit): Reserved) -> Body {
@@ -77,13 +79,13 @@ async fn panics_half_way(Reserved(permit): Reserved) -> Body {
 async fn serve(cpu: &CpuRuntime) -> SocketAddr {
     let app = Router::new()
         .route("/encode", get(encode))
-        .route("/permit", get(encode_by_permit))
         .route("/none", get(encode_none))
         .route("/parse", post(parse).layer(DefaultBodyLimit::max(64)))
+        .route("/own", post(own_answer).layer(DefaultBodyLimit::max(64)))
         .route("/chunks", get(chunks))
         .route("/fails", get(fails_half_way))
         .route("/panics", get(panics_half_way))
-        .with_state(cpu.handle());
+        .with_state(cpu.handle().clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async { axum::serve(listener, app).await });
@@ -111,8 +113,6 @@ async fn a_value_is_encoded_on_the_lane() {
         "{answer}"
     );
     assert!(answer.ends_with("\r\n\"cpu-0\""), "{answer}");
-    let answer = ask(server, "GET /permit", "\r\n").await;
-    assert!(answer.ends_with("\r\n[1,2,3]"), "{answer}");
     let answer = ask(server, "GET /none", "\r\n").await;
     assert_eq!(status(&answer), "500");
     assert!(!answer.contains("secret"), "{answer}");
@@ -145,6 +145,11 @@ async fn a_body_is_parsed_on_the_lane() {
     ] {
         let answer = post(&body).await;
         assert_eq!(status(&answer), expected, "{body}: {answer}");
+        let own = ask(server, "POST /own", &body).await;
+        assert_eq!(status(&own), expected, "{body}: {own}");
+        // The text of the answer is that of the error.
+        let text = |answer: &str| answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+        assert_eq!(text(&own), format!("own: {}", text(&answer)));
     }
     // Before the body is there.
     let _permit = cpu.handle().try_reserve().unwrap();

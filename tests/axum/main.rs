@@ -55,7 +55,9 @@ async fn serve(cpu: &CpuRuntime) -> SocketAddr {
         .route("/length", post(length))
         .route("/late", post(length).layer(late))
         .route("/in-time", post(length).layer(in_time))
-        .with_state(App { cpu: cpu.handle() });
+        .with_state(App {
+            cpu: cpu.handle().clone(),
+        });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async { axum::serve(listener, app).await });
@@ -126,7 +128,7 @@ async fn a_limit_in_time_says_when_to_come_back() {
         let cpu = cpu.max_wait(Priority::Normal, Duration::from_millis(wait));
         let cpu = cpu.build().unwrap();
         let server = serve(&cpu).await;
-        let full = support::Full::of(&cpu.handle());
+        let full = support::Full::of(cpu.handle());
         let answer = ask(server, "POST /length", "content-length: 5\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         let after = format!("retry-after: {seconds}\r\n");

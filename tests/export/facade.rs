@@ -32,10 +32,10 @@ pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
 fn a_recorder_gets_what_a_scrape_gets() {
     with_both(|backend| {
         let busy = busy(backend);
-        let cpu = busy.lanes.cpu.handle();
-        let scraped = samples(&text(PrometheusCollector::new(cpu.clone())));
+        let cpu = busy.lanes.cpu.handle().clone();
+        let scraped = samples(&text(PrometheusCollector::new(&cpu)));
         let recorder = DebuggingRecorder::new();
-        metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu.clone()).report());
+        metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
         assert_eq!(recorded(&recorder.snapshotter()), scraped);
     });
 }
@@ -97,9 +97,9 @@ fn lanes_one_after_the_other_under_one_label_add_up() {
     let recorder = DebuggingRecorder::new();
     let (mut busy, mut waited) = (0.0, 0.0);
     for jobs in [3, 2, 4] {
-        let lanes = lanes_with(BOTH[0], 1, |builder| builder.enable_histograms());
-        let cpu = lanes.cpu.handle();
-        let mut reporter = MetricsReporter::new(cpu.clone());
+        let lanes = lanes_with(BOTH[0], 1, |builder| builder.histograms(true));
+        let cpu = lanes.cpu.handle().clone();
+        let mut reporter = MetricsReporter::new(&cpu);
         let mut report = || metrics::with_local_recorder(&recorder, || reporter.report());
         report();
         for _ in 0..jobs {
@@ -145,7 +145,7 @@ fn lanes_one_after_the_other_under_one_label_add_up() {
 fn it_reports_at_each_interval() {
     let _limit = time_limit();
     let lanes = lanes(BOTH[0], 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let completed = || {
@@ -167,7 +167,7 @@ fn it_reports_at_each_interval() {
     let _recorder = metrics::set_default_local_recorder(&recorder);
     paused.block_on(async {
         run();
-        let reporter = MetricsReporter::new(cpu.clone()).with_interval(Duration::from_secs(60));
+        let reporter = MetricsReporter::new(&cpu).with_interval(Duration::from_secs(60));
         let reporter = tokio::spawn(reporter.describe_and_run());
         let until = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
         until(1).await;

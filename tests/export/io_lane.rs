@@ -23,13 +23,13 @@ fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
 fn a_lane_that_is_not_watched_has_neither() {
     let _limit = time_limit();
     let lanes = lanes(BOTH[0], 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     assert!(cpu.watcher().is_none());
     let recorder = DebuggingRecorder::new();
-    metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu.clone()).report());
+    metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
     let recorded = recorded(&recorder.snapshotter());
     assert_eq!(of_io(&recorded).next(), None);
-    let scraped = samples(&text(PrometheusCollector::new(cpu)));
+    let scraped = samples(&text(PrometheusCollector::new(&cpu)));
     assert_eq!(of_io(&scraped).next(), None);
 }
 
@@ -39,9 +39,9 @@ fn a_watched_lane_has_its_lag_and_no_stall_yet() {
     // What a noisy machine delays is no stall.
     let watch = Watch::new().threshold(Duration::from_secs(60));
     let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(watch));
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     assert!(cpu.watcher().is_some());
-    let scraped = samples(&text(PrometheusCollector::new(cpu)));
+    let scraped = samples(&text(PrometheusCollector::new(&cpu)));
     // So that a rate begins at zero, not with the first stall.
     assert_eq!(
         scraped["twolane_io_stalls_total{culprit=other,lane=cpu}"],
@@ -63,7 +63,7 @@ fn the_most_frequent_culprits_have_a_label_each() {
         let _ = send.send(stall.culprit().map(str::to_owned));
     });
     let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(settings));
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     let stall = |name: &str| {
         told.store(false, SeqCst);
         let told = told.clone();
@@ -83,7 +83,7 @@ fn the_most_frequent_culprits_have_a_label_each() {
 
     // Probes go on while there is a runtime.
     drop(lanes.io);
-    let scraped = samples(&text(PrometheusCollector::new(cpu.clone())));
+    let scraped = samples(&text(PrometheusCollector::new(&cpu)));
     let mut counted: Vec<_> = frequent.iter().map(|name| (&**name, 2.0)).collect();
     counted.push(("other", 3.0));
     for (culprit, n) in &counted {
@@ -120,6 +120,6 @@ fn the_most_frequent_culprits_have_a_label_each() {
     assert_eq!(outcomes, BTreeSet::from(of_jobs));
 
     let recorder = DebuggingRecorder::new();
-    metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu).report());
+    metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
     assert_eq!(recorded(&recorder.snapshotter()), scraped);
 }

@@ -32,9 +32,9 @@ fn busy(backend: Backend) -> Busy {
     let lanes = lanes_with(backend, 1, |builder| {
         builder
             .queue_limit(Priority::Normal, LIMIT)
-            .enable_histograms()
+            .histograms(true)
     });
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     // Ends: three completed and one panicked.
     for _ in 0..3 {
         cpu.spawn_cpu(|| ()).wait().unwrap();

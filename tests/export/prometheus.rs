@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use twolane::Priority;
 use twolane::metrics::{DurationHistogram, PrometheusCollector};
-use twolane::{Builder, Priority};
 
 use crate::scrape::{samples, text};
 use crate::support::{BOTH, lanes, lanes_with, time_limit, with_both};
@@ -58,8 +58,8 @@ fn each_family_has_its_name_type_and_unit_once() {
 fn a_scrape_tells_what_the_test_has_counted() {
     with_both(|backend| {
         let busy = busy(backend);
-        let cpu = busy.lanes.cpu.handle();
-        let samples = samples(&text(PrometheusCollector::new(cpu)));
+        let cpu = busy.lanes.cpu.handle().clone();
+        let samples = samples(&text(PrometheusCollector::new(&cpu)));
         let is = |name: &str, label: &str, expected: f64| {
             let (name, priority) = name.split_once(' ').unwrap();
             let mut labels = vec!["lane=cpu".to_owned(), format!("priority={priority}")];
@@ -113,14 +113,14 @@ const BOUNDS: [f64; 19] = [
 #[test]
 fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
         let cpu = lanes.cpu.handle().with_priority(Priority::High);
         for rounds in 0..200_u64 {
             let count = move || (0..rounds * 1_000).fold(0, |sum, n| std::hint::black_box(sum + n));
             cpu.spawn_cpu(count).wait().unwrap();
         }
         let metrics = cpu.metrics();
-        let samples = samples(&text(PrometheusCollector::new(cpu)));
+        let samples = samples(&text(PrometheusCollector::new(&cpu)));
         let check = |name: &str, histogram: &DurationHistogram| {
             let value = |suffix: &str, label: &str| {
                 samples[&format!("twolane_{name}_seconds{suffix}{{lane=cpu,{label}priority=high}}")]

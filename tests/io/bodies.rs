@@ -14,7 +14,7 @@ use futures::stream::{self, Stream, StreamExt};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use twolane::io::{BodyError, BridgeError};
-use twolane::{Backend, Builder, HandleExt};
+use twolane::{Backend, HandleExt};
 
 /// Frames of 5 bytes, and then `rest`.
 fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
@@ -37,7 +37,7 @@ fn lost<B>(end: Result<B, BodyError<&'static str>>) -> BridgeError {
 #[test]
 fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
     on_both(1, |Lanes { cpu, io }| {
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
         let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
         assert_eq!(first, "hello");
@@ -185,8 +185,8 @@ fn a_body_that_fails_for_ever_fails_once() {
 #[test]
 fn what_is_buffered_of_a_body_counts_in_bytes() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
-        let cpu = lanes.cpu.handle();
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
+        let cpu = lanes.cpu.handle().clone();
         let bytes = || cpu.metrics().bridge_bytes;
         let body = Full::new(Bytes::from_static(b"hello"));
         let there = cpu.body_from_io(body, 1024);

@@ -54,7 +54,7 @@ fn hints_ends_and_trailers_survive() {
         let request = |path, method| {
             let request = Request::builder().uri(server.url(path)).method(method);
             let request = request.header("te", "trailers").body(Bytes::new());
-            let answer = client.send(&cpu.handle(), request.unwrap(), DEFAULT_BODY_LIMIT);
+            let answer = client.send(cpu.handle(), request.unwrap(), DEFAULT_BODY_LIMIT);
             cpu.spawn(answer).wait().unwrap().unwrap()
         };
         let mut plain = request("/plain", "GET").into_body();
@@ -93,7 +93,7 @@ fn a_big_body_arrives_byte_for_byte() {
     with_each(|Lanes { cpu, io: _io }, client| {
         for limit in [0, DEFAULT_BODY_LIMIT, usize::MAX] {
             let request = Request::get(server.url("/big")).body(Bytes::new());
-            let answer = client.send(&cpu.handle(), request.unwrap(), limit);
+            let answer = client.send(cpu.handle(), request.unwrap(), limit);
             let answer = cpu.spawn(answer).wait().unwrap();
             let mut body = answer.unwrap().into_body();
             assert_eq!(body.size_hint().exact(), Some(expected.len() as u64));
@@ -125,13 +125,13 @@ fn a_request_goes_on_and_its_body_is_read_ahead_while_the_lane_is_busy() {
     let server = Server::start(router.with_state(asked));
     with_each(|Lanes { cpu, io: _io }, client| {
         let request = Request::get(server.url("/")).body(Bytes::new()).unwrap();
-        let mut answer = client.send(&cpu.handle(), request, 32 << 20);
+        let mut answer = client.send(cpu.handle(), request, 32 << 20);
         let started = cpu.spawn(async move {
             assert!(poll_once(&mut answer).await.is_pending());
             [answer]
         });
         let [answer] = started.wait().unwrap();
-        let stuck = Stuck::start(&cpu.handle());
+        let stuck = Stuck::start(cpu.handle());
         let answered = answers.blocking_recv().unwrap();
         let (writer, body) = written_body();
         answered.send(body).unwrap();
@@ -155,7 +155,7 @@ fn a_server_that_dies_in_mid_body_is_the_client_s_own_error() {
         stream.write_all(half).await.unwrap();
     });
     with_each(|Lanes { cpu, io: _io }, client| {
-        let answer = read(client.get(&cpu.handle(), server.url("/")));
+        let answer = read(client.get(cpu.handle(), server.url("/")));
         let error = cpu.spawn(answer).wait().unwrap().unwrap_err();
         assert!(find::<hyper::Error>(&error).is_some(), "{error:?}");
         assert!(find::<BridgeError>(&error).is_none(), "{error:?}");
@@ -175,7 +175,7 @@ fn an_io_lane_that_ends_in_mid_body_is_an_error_that_names_it() {
     });
     let server = Server::start(Router::new().route("/", begun));
     with_each(|Lanes { cpu, io }, client| {
-        let answer = client.get(&cpu.handle(), server.url("/"));
+        let answer = client.get(cpu.handle(), server.url("/"));
         let (first_is_read, ready) = mpsc::channel();
         // Not in a job: the lane ends with its I/O runtime.
         let reader = std::thread::spawn(|| {
@@ -201,7 +201,7 @@ fn an_io_lane_that_ends_in_mid_body_is_an_error_that_names_it() {
 fn a_request_without_an_answer_tells_that_its_io_lane_ended() {
     let (server, requests, _given_up) = silent_server();
     with_each(|Lanes { cpu, io }, client| {
-        let ask = || client.get(&cpu.handle(), server.url("/"));
+        let ask = || client.get(cpu.handle(), server.url("/"));
         let waits = cpu.spawn(ask());
         requests.recv().unwrap();
         drop(io);
@@ -236,12 +236,12 @@ fn dropping_the_future_stops_the_request_and_dropping_the_body_the_download() {
     });
     let server = Server::start(Router::new().route("/endless", endless));
     with_each(|Lanes { cpu, io: _io }, client| {
-        let job = cpu.spawn(client.get(&cpu.handle(), silent.url("/")));
+        let job = cpu.spawn(client.get(cpu.handle(), silent.url("/")));
         requests.recv().unwrap();
         drop(job);
         given_up.recv().unwrap();
 
-        let answer = client.get(&cpu.handle(), server.url("/endless"));
+        let answer = client.get(cpu.handle(), server.url("/endless"));
         let job = cpu.spawn(async {
             let mut answer = answer.await.unwrap();
             answer.body_mut().frame().await.unwrap().unwrap();
@@ -256,7 +256,7 @@ fn dropping_the_future_stops_the_request_and_dropping_the_body_the_download() {
 fn a_shut_down_cpu_lane_leaves_the_client_to_the_io_lane() {
     let server = Server::start(Router::new().route("/", get(|| async { "hello" })));
     with_each(|Lanes { cpu, io }, client| {
-        let ask = || read(client.get(&cpu.handle(), server.url("/")));
+        let ask = || read(client.get(cpu.handle(), server.url("/")));
         cpu.shutdown().wait();
         assert_eq!(io.block_on(io.spawn(ask())).unwrap().unwrap(), "hello");
         let last = ask();

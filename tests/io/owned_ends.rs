@@ -129,7 +129,7 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
     on_both(1, |Lanes { cpu, io }| {
         let context = Some(io.handle().id());
         let (dropped, drops) = mpsc::channel();
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let value = || handle.io_owned(Last(dropped.clone()));
         let (mut in_call, in_job) = (value(), value());
         type Use = fn(IoOwned<Last>) -> String;

@@ -58,7 +58,7 @@ fn it_needs_a_handle_and_the_io_lane() {
     let _limit = support::time_limit();
     let server = Server::start(Router::new().route("/", get(|| async { "hello" })));
     let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     // A runtime without any I/O of its own will do.
     let elsewhere = tokio::runtime::Builder::new_current_thread();
     let elsewhere = { elsewhere }.build().unwrap();

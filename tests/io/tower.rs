@@ -45,7 +45,7 @@ fn request_and_body_come_whole_and_all_of_it_runs_on_the_io_lane() {
     let run = |Lanes { cpu, io: _io }, h2| {
         let threads = Threads::default();
         let client: HyperClient = Client::builder(threads.clone()).http2_only(h2).build_http();
-        let client = IoLayer::new(&cpu.handle()).layer(Watched::new(client, &threads));
+        let client = IoLayer::new(cpu.handle()).layer(Watched::new(client, &threads));
         for _ in 0..3 {
             let request = Request::post(server.url("/double"));
             let request = request.body(Full::new(long.clone())).unwrap();
@@ -71,7 +71,7 @@ fn request_and_body_come_whole_and_all_of_it_runs_on_the_io_lane() {
 #[test]
 fn the_client_s_own_error_arrives_as_it_is_and_a_panic_as_one() {
     on_both(1, |Lanes { cpu, io: _io }| {
-        let layer = IoLayer::new(&cpu.handle());
+        let layer = IoLayer::new(cpu.handle());
         let client: HyperClient = Client::builder(TokioExecutor::new()).build_http();
         // Port 1: no server is there.
         let job = cpu.spawn(layer.layer(client).oneshot(ask("http://127.0.0.1:1/")));
@@ -166,7 +166,7 @@ fn readiness_is_awaited_on_the_io_lane() {
             }
         });
         let service = Watched::new(service, &threads);
-        let mut service = IoLayer::new(&cpu.handle()).layer(service);
+        let mut service = IoLayer::new(cpu.handle()).layer(service);
         let started = cpu.spawn(async move {
             let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx))).await;
             assert!(matches!(ready, Poll::Ready(Ok(()))));
@@ -175,7 +175,7 @@ fn readiness_is_awaited_on_the_io_lane() {
             [response]
         });
         let [response] = started.wait().unwrap();
-        let stuck = Stuck::start(&cpu.handle());
+        let stuck = Stuck::start(cpu.handle());
         tell.send(true).unwrap();
         calls.recv().unwrap();
         stuck.end();
@@ -190,7 +190,7 @@ fn readiness_is_awaited_on_the_io_lane() {
 fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let (service, calls) = later(async || Err(io::Error::other("never again")));
-        let service = IoLayer::new(&cpu.handle()).layer(service);
+        let service = IoLayer::new(cpu.handle()).layer(service);
         let job = cpu.spawn(service.oneshot(Request::new(())));
         let error = job.wait().unwrap().unwrap_err();
         let own = error.downcast_ref::<io::Error>().unwrap();
@@ -213,7 +213,7 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
                 pending().await
             }
         });
-        let mut service = IoLayer::new(&cpu.handle()).layer(never);
+        let mut service = IoLayer::new(cpu.handle()).layer(never);
         let response = service.call(Request::new(()));
         asks.recv().unwrap();
         drop(response);
@@ -238,7 +238,7 @@ fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
             worker_gone.lock().unwrap().recv().unwrap();
             std::future::ready(Err(io::Error::other("closed")))
         });
-        let mut service = IoLayer::new(&cpu.handle()).layer(closed);
+        let mut service = IoLayer::new(cpu.handle()).layer(closed);
         let response = service.call(Request::new(()));
         asks.recv().unwrap();
         io.shutdown_background();
@@ -270,7 +270,7 @@ fn a_limit_inside_shows_in_the_delay_and_not_in_poll_ready() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let (service, calls) = by_hand();
         let mut service = ServiceBuilder::new()
-            .layer(IoLayer::new(&cpu.handle()))
+            .layer(IoLayer::new(cpu.handle()))
             .concurrency_limit(1)
             .service(service);
         let started = cpu.spawn(async move {
@@ -300,7 +300,7 @@ fn a_limit_outside_works_as_ever() {
         let (service, calls) = by_hand();
         let mut service = ServiceBuilder::new()
             .concurrency_limit(1)
-            .layer(IoLayer::new(&cpu.handle()))
+            .layer(IoLayer::new(cpu.handle()))
             .service(service);
         let mut other = service.clone();
         let first = wait(service.ready()).unwrap().call(Request::new(()));

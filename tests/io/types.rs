@@ -31,7 +31,7 @@ assert_impl_all!(IoShared<std::cell::Cell<u8>>: UnwindSafe, RefUnwindSafe);
 #[test]
 fn debug_tells_the_state_of_values_and_bodies() {
     on_both(2, |lanes| {
-        let handle = lanes.cpu.handle();
+        let handle = lanes.cpu.handle().clone();
         let value = handle.io_owned(1);
         shows(&value, &["IoOwned", "in_use: false"]);
         shows(&value.shared(), &["IoShared"]);

@@ -24,7 +24,7 @@ fn the_drop_of_a_value_on_the_io_lane() {
         }
     }
     listen(|log, Lanes { cpu, io }| {
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let panicked = [
             "ERROR twolane: the destructor of a value on the I/O lane panicked",
             "of a destructor",

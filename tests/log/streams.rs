@@ -23,9 +23,9 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
             let sentinel = Dropped(dropped);
             let source = (0..4).inspect(move |_| _ = &sentinel);
             let stage = |n| assert_ne!(n, 2, "of a stage");
-            let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(WINDOW);
+            let mut stream = source.on_cpu(cpu.handle()).map(stage).buffered(WINDOW);
             source_dropped.recv().unwrap();
-            wait_for_idle(&cpu.handle());
+            wait_for_idle(cpu.handle());
             for _ in 0..taken {
                 block_on(stream.next()).unwrap().unwrap();
             }
@@ -34,10 +34,10 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         }
 
         let source = (0..4).inspect(|&n| assert_ne!(n, 2, "of the source"));
-        let mut stream = source.on_cpu(&cpu.handle()).map(|n| n).buffered(WINDOW);
+        let mut stream = source.on_cpu(cpu.handle()).map(|n| n).buffered(WINDOW);
         block_on(stream.next()).unwrap().unwrap();
         block_on(stream.next()).unwrap().unwrap();
-        wait_for_idle(&cpu.handle());
+        wait_for_idle(cpu.handle());
         drop(stream);
         says("of the source");
 
@@ -45,7 +45,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         let (let_go, wait) = mpsc::channel::<()>();
         let (started, starts) = mpsc::channel();
         let wait = Mutex::new(wait);
-        let stream = CpuStreamExt::on_cpu(futures::stream::iter([1]), &cpu.handle())
+        let stream = CpuStreamExt::on_cpu(futures::stream::iter([1]), cpu.handle())
             .map(move |_| {
                 started.send(()).unwrap();
                 wait.lock().unwrap().recv().unwrap();
@@ -59,7 +59,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         says("too late");
 
         let mut read = (0..4)
-            .on_cpu(&cpu.handle())
+            .on_cpu(cpu.handle())
             .map(|n| assert_ne!(n, 0))
             .buffered(WINDOW);
         assert!(block_on(read.next()).unwrap().unwrap_err().is_panic());
@@ -84,8 +84,8 @@ fn a_shutdown_with_streams_says_nothing_of_detached_jobs() {
     }
     // A job that the user has detached is reported, beside any of them.
     listen(|log, Lanes { cpu, io: _io }| {
-        let stuck = Stuck::start(&cpu.handle());
-        let numbers = stream_with_states(&cpu.handle());
+        let stuck = Stuck::start(cpu.handle());
+        let numbers = stream_with_states(cpu.handle());
         cpu.spawn_cpu(|| ()).detach();
         let over = cpu.shutdown();
         drop(numbers);
@@ -105,7 +105,7 @@ const STREAM_ENDS: [StreamEnd; 9] = [
     }),
     ("states, dropped while the shutdown is held", |lanes| {
         let numbers = read_to_its_end(lanes);
-        let stuck = Stuck::start(&lanes.cpu.handle());
+        let stuck = Stuck::start(lanes.cpu.handle());
         let over = lanes.cpu.shutdown();
         drop(numbers);
         stuck.end();
@@ -113,12 +113,12 @@ const STREAM_ENDS: [StreamEnd; 9] = [
     }),
     ("inputs, dropped while the shutdown is held", |lanes| {
         let (pulled, pulls) = mpsc::channel();
-        let stuck = Stuck::start(&lanes.cpu.handle());
+        let stuck = Stuck::start(lanes.cpu.handle());
         let source = futures::stream::iter(0..4).map(move |n| {
             pulled.send(()).unwrap();
             n.to_string()
         });
-        let lengths = CpuStreamExt::on_cpu(source, &lanes.cpu.handle()).map(|n: String| n.len());
+        let lengths = CpuStreamExt::on_cpu(source, lanes.cpu.handle()).map(|n: String| n.len());
         let lengths: twolane::stream::Buffered<usize> = lengths.buffered(WINDOW);
         pulls.iter().take(4).for_each(drop);
         let over = lanes.cpu.shutdown();
@@ -143,7 +143,7 @@ const STREAM_ENDS: [StreamEnd; 9] = [
         let endless = futures::stream::repeat(1);
         let mut items = lanes.cpu.handle().stream_from_cpu(endless, 1, |_| 1);
         block_on(items.next()).unwrap().unwrap();
-        let stuck = Stuck::start(&lanes.cpu.handle());
+        let stuck = Stuck::start(lanes.cpu.handle());
         drop(items);
         let over = lanes.cpu.shutdown();
         stuck.end();
@@ -151,7 +151,7 @@ const STREAM_ENDS: [StreamEnd; 9] = [
     }),
     ("a bridge that comes after the shutdown", |lanes| {
         lanes.cpu.shutdown().wait();
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let mut back = cpu.stream_from_cpu(futures::stream::iter([1]), 1, |_| 1);
         assert!(block_on(back.next()).unwrap().is_err());
         let mut there = cpu.stream_from_io(futures::stream::iter([1]), 1, |_| 1);
@@ -183,12 +183,12 @@ fn stream_with_states(cpu: &Handle) -> twolane::stream::Buffered<usize> {
 }
 
 fn read_to_its_end(lanes: &Lanes) -> twolane::stream::Buffered<usize> {
-    let mut numbers = stream_with_states(&lanes.cpu.handle());
+    let mut numbers = stream_with_states(lanes.cpu.handle());
     for n in 0..4 {
         assert_eq!(block_on(numbers.next()).unwrap().unwrap(), n);
     }
     assert!(block_on(numbers.next()).is_none());
     // Its worker may still be on its way out, with the state in its hands.
-    wait_for_idle(&lanes.cpu.handle());
+    wait_for_idle(lanes.cpu.handle());
     numbers
 }

@@ -102,7 +102,7 @@ pub(crate) fn run(seed: u64) -> usize {
     }
     let cpu = builder.build().unwrap();
     let round = Arc::new(Round {
-        cpu: cpu.handle(),
+        cpu: cpu.handle().clone(),
         limits: plan.limits,
         is_on_rayon: plan.backend == Backend::Rayon,
         ledger: Ledger::default(),
@@ -113,7 +113,7 @@ pub(crate) fn run(seed: u64) -> usize {
         io_ends: AtomicBool::new(false),
         live: Live::default(),
     });
-    watchdog::begin(seed, format!("{plan:?}"), cpu.handle());
+    watchdog::begin(seed, format!("{plan:?}"), cpu.handle().clone());
     let cpu: Owner = Arc::new(Mutex::new(Some(cpu)));
     let io = Arc::new(Mutex::new(Some(io)));
 

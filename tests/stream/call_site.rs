@@ -14,7 +14,7 @@ fn a_stream_is_one_site_with_its_pump() {
             Some(jobs) => builder.queue_limit(Priority::Normal, jobs),
             None => builder,
         });
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let numbers = stream::iter(0..1_000).on_cpu(&cpu).source_on_cpu();
         let (line, squares) = (line!(), numbers.map(|n| n * n).buffered(WINDOW));
         assert_eq!(lanes.io.block_on(squares.count()), 1_000);

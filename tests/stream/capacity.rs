@@ -23,7 +23,7 @@ fn a_long_batch_in_a_large_window_reserves_nothing() {
             let io = current_thread();
             let cpu = cpu_lane(backend, 1, io.handle());
             let (sender, source) = channel();
-            let stages = source.on_cpu(&cpu.handle()).map(|item: [u64; 32]| item[0]);
+            let stages = source.on_cpu(cpu.handle()).map(|item: [u64; 32]| item[0]);
             let stages = stages.batch_time(Duration::from_secs(seconds));
             let mut numbers = stages.buffered(usize::MAX);
             let session = Session::new().no_stdout().no_file();

@@ -139,7 +139,7 @@ fn io_inside_a_stage_belongs_to_the_io_lane() {
             let mut socket = tokio::net::TcpStream::from_std(socket).unwrap();
             tokio::spawn(async move { (socket.read_u8().await.unwrap(), thread_name()) })
         };
-        let tasks = (0..2).on_cpu(&lanes.cpu.handle()).map(stage).buffered(2);
+        let tasks = (0..2).on_cpu(lanes.cpu.handle()).map(stage).buffered(2);
         for task in all(&lanes, tasks) {
             let read = lanes.io.block_on(task).unwrap();
             assert_eq!(read, (b'7', "io".to_owned()));
@@ -162,7 +162,7 @@ fn there_are_as_many_states_as_threads_at_most() {
             });
             let count = made.clone();
             let counts = source
-                .on_cpu(&lanes.cpu.handle())
+                .on_cpu(lanes.cpu.handle())
                 .map_init(
                     move || {
                         count.fetch_add(1, SeqCst);

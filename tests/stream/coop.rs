@@ -37,7 +37,7 @@ fn messages_without_items_cost_budget() {
         let dropped = Arc::new(AtomicUsize::new(0));
         let count = dropped.clone();
         let mut none = (0..INPUTS)
-            .on_cpu(&cpu.handle())
+            .on_cpu(cpu.handle())
             .flat_map(move |_| {
                 count.fetch_add(1, SeqCst);
                 None::<()>
@@ -57,7 +57,7 @@ fn messages_without_items_cost_budget() {
 #[test]
 fn pending_streams_do_not_starve_a_ready_one() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let reader = async move {
             let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(4);
             let mut streams: Vec<_> = (0..200).map(|_| silent()).collect();
@@ -80,9 +80,9 @@ fn a_consumer_of_cheap_items_lets_others_have_turns() {
         let (dropped, source_dropped) = mpsc::channel();
         let sentinel = Dropped(dropped);
         let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
-        let mut numbers = source.on_cpu(&cpu.handle()).map(|n| n).buffered(INPUTS + 1);
+        let mut numbers = source.on_cpu(cpu.handle()).map(|n| n).buffered(INPUTS + 1);
         source_dropped.recv().unwrap();
-        wait_for_idle(&cpu.handle());
+        wait_for_idle(cpu.handle());
         let turns = turns_of_another(&io, async move {
             for n in 0..INPUTS {
                 assert_eq!(numbers.next().await.unwrap().unwrap(), n);
@@ -115,7 +115,7 @@ fn a_source_that_is_always_ready_lets_tasks_have_turns() {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (calls, stage) = counter();
-        let source = CpuStreamExt::on_cpu(stream::repeat(()), &cpu.handle()).flat_map(stage);
+        let source = CpuStreamExt::on_cpu(stream::repeat(()), cpu.handle()).flat_map(stage);
         let _stream: Buffered<()> = source.buffered(ENDLESS);
         // Each time the source is read between two turns of this task.
         let reads = io.spawn(async move {
@@ -139,11 +139,11 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
             let source = std::iter::repeat(());
             let _stream: Buffered<()> = match is_iterator {
                 true => {
-                    let source = CpuIteratorExt::on_cpu(source, &lanes.cpu.handle());
+                    let source = CpuIteratorExt::on_cpu(source, lanes.cpu.handle());
                     source.flat_map(stage).buffered(ENDLESS)
                 }
                 false => {
-                    let source = CpuStreamExt::on_cpu(stream::repeat(()), &lanes.cpu.handle());
+                    let source = CpuStreamExt::on_cpu(stream::repeat(()), lanes.cpu.handle());
                     let stages = source.source_on_cpu().flat_map(stage);
                     stages.buffered(ENDLESS)
                 }
@@ -167,7 +167,7 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
 fn stages_have_no_budget() {
     const ITEMS: usize = 300;
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         for panics in [false, true] {
             let spends = async move {
                 while coop::has_budget_remaining() {

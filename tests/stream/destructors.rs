@@ -30,7 +30,7 @@ fn inputs_are_dropped_on_the_lane() {
         for is_iterator in [false, true] {
             for panics in [false, true] {
                 let lanes = lanes(backend, 2);
-                let cpu = lanes.cpu.handle();
+                let cpu = lanes.cpu.handle().clone();
                 let (dropped, drops) = mpsc::channel();
                 let (pulled, pulls) = mpsc::channel();
                 let inputs = (0..INPUTS).map(move |n| {
@@ -87,7 +87,7 @@ fn states_and_captures_are_dropped_on_the_lane() {
                 let _ = &capture;
                 n
             };
-            let source = (0..8).on_cpu(&lanes.cpu.handle());
+            let source = (0..8).on_cpu(lanes.cpu.handle());
             let mut numbers = source.map_init(init, stage).buffered(4);
             let taken = if takes_all { 9 } else { 1 };
             lanes.io.block_on(async {
@@ -95,7 +95,7 @@ fn states_and_captures_are_dropped_on_the_lane() {
                     let _ = numbers.next().await;
                 }
             });
-            wait_for_idle(&lanes.cpu.handle());
+            wait_for_idle(lanes.cpu.handle());
             drop(numbers);
             // The source has ended in one case, and is dropped in the other one.
             assert_eq!(Vec::from_iter(drops), ["cpu-0", "cpu-0"]);
@@ -110,10 +110,10 @@ fn outputs_are_dropped_by_those_that_have_them() {
         let (dropped, drops) = mpsc::channel();
         let outputs = move |_| Dropped(dropped.clone());
 
-        let source = (0..8).on_cpu(&lanes.cpu.handle()).map(outputs.clone());
+        let source = (0..8).on_cpu(lanes.cpu.handle()).map(outputs.clone());
         let numbers = source.buffered(64);
         wait_until(|| lanes.cpu.handle().metrics().completed > 0);
-        wait_for_idle(&lanes.cpu.handle());
+        wait_for_idle(lanes.cpu.handle());
         drop(numbers);
         assert_eq!(drops.try_iter().collect::<Vec<_>>(), vec![thread_name(); 8]);
 
@@ -126,7 +126,7 @@ fn outputs_are_dropped_by_those_that_have_them() {
             }
             outputs(n)
         };
-        let numbers = (0..8).on_cpu(&lanes.cpu.handle()).map(outputs).buffered(64);
+        let numbers = (0..8).on_cpu(lanes.cpu.handle()).map(outputs).buffered(64);
         second.recv().unwrap();
         drop(numbers);
         // The first one may have been sent before the second one ran.
@@ -155,11 +155,11 @@ fn the_destructors_of_outputs_panic() {
     for taken in [0, 1] {
         on_both(1, |lanes| {
             let mut outputs = (0..16)
-                .on_cpu(&lanes.cpu.handle())
+                .on_cpu(lanes.cpu.handle())
                 .map(|_| Bomb)
                 .buffered(100);
             wait_until(|| lanes.cpu.handle().metrics().completed > 0);
-            wait_for_idle(&lanes.cpu.handle());
+            wait_for_idle(lanes.cpu.handle());
             for _ in 0..taken {
                 mem::forget(block_on(outputs.next()));
             }
@@ -175,7 +175,7 @@ fn the_destructors_of_unsent_outputs_panic() {
     on_both(1, |lanes| {
         let (let_go, wait) = stay();
         let (began, begins) = mpsc::channel();
-        let outputs = (0..16).on_cpu(&lanes.cpu.handle()).map(move |n| {
+        let outputs = (0..16).on_cpu(lanes.cpu.handle()).map(move |n| {
             if n == 15 {
                 began.send(()).unwrap();
                 wait();
@@ -208,7 +208,7 @@ fn the_destructors_of_inputs_panic() {
                 panic!("of the stage");
             }
         };
-        let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(256);
+        let mut stream = source.on_cpu(cpu.handle()).map(stage).buffered(256);
         io.block_on(async {
             for _ in 0..20 {
                 // One poll of the pump reads all of them, so they come in chunks.
@@ -246,7 +246,7 @@ fn the_destructors_of_queued_inputs_and_of_states_panic() {
             wait();
             mem::forget(input);
         };
-        let stream = CpuStreamExt::on_cpu(source, &lanes.cpu.handle())
+        let stream = CpuStreamExt::on_cpu(source, lanes.cpu.handle())
             .map_init(|| Bomb, stage)
             .max_bytes(10, |_| 3, |()| 0)
             .buffered(64);

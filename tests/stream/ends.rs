@@ -20,7 +20,7 @@ fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinErro
 #[test]
 fn the_source_is_dropped_on_its_lane() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (dropped, drops) = mpsc::channel();
         let (ran, runs) = mpsc::channel();
         let report = move || ran.send(()).unwrap();
@@ -66,7 +66,7 @@ fn a_panic_is_the_last_item() {
     }
     for threads in [1, 2] {
         on_both(threads, |lanes| {
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let items = 8;
             let all = || 0..100_u32;
             let ends = |mut numbers: Buffered<u32>, before: u32| {
@@ -111,7 +111,7 @@ fn a_shutdown_while_the_source_is_pending() {
     on_both(1, |lanes| {
         let (sender, source) = channel();
         let mut numbers = source
-            .on_cpu(&lanes.cpu.handle())
+            .on_cpu(lanes.cpu.handle())
             .map(|n: u32| n + 1)
             .buffered(4);
         sender.send(1).unwrap();
@@ -157,7 +157,7 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
                 let _in_source = &sentinel;
                 (n, item.clone())
             });
-            let stages = CpuStreamExt::on_cpu(source, &lanes.cpu.handle()).map(move |(n, live)| {
+            let stages = CpuStreamExt::on_cpu(source, lanes.cpu.handle()).map(move |(n, live)| {
                 ran.send(n).unwrap();
                 match n {
                     3 => return Err(Failure::Odd(n)),

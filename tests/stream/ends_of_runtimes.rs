@@ -35,7 +35,7 @@ fn a_current_thread_runtime_that_is_not_driven() {
         for source in SOURCES {
             let io = current_thread();
             let cpu = cpu_lane(backend, 1, io.handle());
-            let handle = cpu.handle();
+            let handle = cpu.handle().clone();
             let stream = || numbers(&handle, source, || (), || ());
             if source != Source::IoOwned {
                 assert!(is_complete(block_on(stream().collect())));
@@ -65,7 +65,7 @@ fn a_current_thread_runtime_that_is_not_driven() {
 fn a_drop_cancels_what_is_queued() {
     for source in SOURCES {
         on_both(1, |lanes| {
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let stuck = Stuck::start(&cpu);
             let (dropped, drops) = mpsc::channel();
             let sentinel = Dropped(dropped);

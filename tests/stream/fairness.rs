@@ -45,7 +45,7 @@ fn a_worker_yields_after_its_slice() {
                 "{have_run} of {JOBS} jobs ran before the end"
             );
         };
-        let stages = source.on_cpu(&lanes.cpu.handle()).map(stage);
+        let stages = source.on_cpu(lanes.cpu.handle()).map(stage);
         let stages = stages.batch_time(Duration::from_secs(3_600));
         let outputs = stages.buffered(100_000).map(Result::unwrap).count();
         assert_eq!(lanes.io.block_on(outputs), INPUTS);
@@ -76,7 +76,7 @@ fn what_a_worker_puts_back_is_for_all_workers() {
             }
             running.fetch_sub(usize::from(is_slow), SeqCst);
         };
-        let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(256);
+        let mut stream = source.on_cpu(cpu.handle()).map(stage).buffered(256);
         io.block_on(async {
             // A busy machine may keep the second worker from its core for a while.
             while !have_met.load(SeqCst) {

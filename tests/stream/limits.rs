@@ -30,7 +30,7 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
         for (threads, limit) in [(1, 1), (2, 1), (2, 3)] {
             for on_cpu in [false, true] {
                 let lanes = permits(backend, threads, limit);
-                let cpu = lanes.cpu.handle();
+                let cpu = lanes.cpu.handle().clone();
                 let mut readers = Vec::new();
                 for _ in 0..limit {
                     let (sender, source) = channel();
@@ -63,7 +63,7 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
 fn a_stream_goes_on_in_a_queue_that_is_full() {
     with_both(|backend| {
         let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let permit = cpu.try_reserve().unwrap();
         for numbers in each_source(&cpu, 100) {
             let all = lanes.io.block_on(all(numbers));
@@ -79,7 +79,7 @@ fn a_stream_goes_on_in_a_queue_that_is_full() {
 fn an_open_stream_leaves_the_permits_to_others() {
     with_both(|backend| {
         let lanes = one_permit(backend, 2);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (sender, source) = channel();
         let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(4);
         let full = each_source(&cpu, 100);
@@ -114,7 +114,7 @@ fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
     with_both(|backend| {
         for threads in [1, 2] {
             let lanes = one_permit(backend, threads);
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let (let_go, wait) = mpsc::channel::<()>();
             let wait = Arc::new(std::sync::Mutex::new(wait));
             let pulled = Arc::new(AtomicUsize::new(0));
@@ -157,7 +157,7 @@ fn a_stream_does_not_keep_the_permit_of_its_job() {
     with_both(|backend| {
         for priority in [Priority::Normal, Priority::High] {
             let lanes = one_permit(backend, 1);
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let made = cpu.reserve().wait().unwrap().spawn_cpu(move || {
                 let cpu = Handle::current().with_priority(priority);
                 each_source(&cpu, 100)
@@ -180,7 +180,7 @@ fn a_stream_does_not_keep_the_permit_of_its_job() {
 fn streams_share_a_queue_of_one() {
     with_both(|backend| {
         let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let mut streams = Vec::from(each_source(&cpu, 100));
         let (sender, source) = channel();
         let fed = source.on_cpu(&cpu).source_on_cpu().map(|n: u32| n);
@@ -206,7 +206,7 @@ fn streams_share_a_queue_of_one() {
 fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
     with_both(|backend| {
         let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let held = cpu.try_reserve().unwrap();
         let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
         let stream = source.on_cpu(&cpu).map(u32::from).buffered(4);
@@ -239,5 +239,5 @@ fn a_handle_with_a_deadline_starts_streams_without_one() {
 #[should_panic(expected = "`buffered(0)`: the window of a stream is at least 1 item")]
 fn a_window_of_nothing_is_refused() {
     let lanes = permits(Backend::Rayon, 1, 1);
-    drop((0..3).on_cpu(&lanes.cpu.handle()).buffered(0));
+    drop((0..3).on_cpu(lanes.cpu.handle()).buffered(0));
 }

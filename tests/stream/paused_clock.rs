@@ -13,10 +13,10 @@ fn streams(cpu: &CpuRuntime, window: usize) -> [Buffered<u32>; 3] {
         compute();
         n
     };
-    let source = || CpuStreamExt::on_cpu(stream::iter(0..10), &cpu.handle()).map(stage);
+    let source = || CpuStreamExt::on_cpu(stream::iter(0..10), cpu.handle()).map(stage);
     let iterator = (0..10)
         .inspect(|_| compute())
-        .on_cpu(&cpu.handle())
+        .on_cpu(cpu.handle())
         .map(stage);
     [
         source().buffered(window),
@@ -51,7 +51,7 @@ async fn a_stream_that_waits_lets_the_clock_go() {
         let cpu = lane(backend);
         let _full = streams(&cpu, 4);
         let window = 1;
-        let silent = || CpuStreamExt::on_cpu(stream::pending::<()>(), &cpu.handle());
+        let silent = || CpuStreamExt::on_cpu(stream::pending::<()>(), cpu.handle());
         let silent = [
             silent().buffered(window),
             silent().source_on_cpu().buffered(window),

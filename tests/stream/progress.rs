@@ -29,7 +29,7 @@ fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
                 runs.recv().unwrap();
             }
         });
-        let numbers = source.on_cpu(&lanes.cpu.handle()).map(move |n| {
+        let numbers = source.on_cpu(lanes.cpu.handle()).map(move |n| {
             // The source is dropped at its end, and the receiver with it.
             let _ = ran.send(n);
             n
@@ -46,7 +46,7 @@ fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
 #[test]
 fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
     on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         // One thread is busy while the other one reads the iterator.
         let other = Stuck::start(&cpu);
         let (turn_began, turn_begins) = mpsc::channel();
@@ -100,7 +100,7 @@ fn the_window_fills_while_the_consumer_is_busy() {
         assert!(runs.try_iter().count() > 0, "the next poll goes on");
 
         let source = futures::stream::iter(0..1_000);
-        let mut numbers = twolane::CpuStreamExt::on_cpu(source, &lanes.cpu.handle())
+        let mut numbers = twolane::CpuStreamExt::on_cpu(source, lanes.cpu.handle())
             .map(stage.clone())
             .buffered(WINDOW);
         // No poll at all, and then none after the first output.
@@ -119,7 +119,7 @@ fn an_item_that_comes_alone_is_delivered_alone() {
     for on_cpu in [false, true] {
         on_both(2, |lanes| {
             let (sender, source) = channel();
-            let mut stages = source.on_cpu(&lanes.cpu.handle()).map(|n: u32| n);
+            let mut stages = source.on_cpu(lanes.cpu.handle()).map(|n: u32| n);
             if on_cpu {
                 stages = stages.source_on_cpu();
             }
@@ -154,7 +154,7 @@ pub(crate) async fn all(numbers: Buffered<u32>) -> Vec<u32> {
 #[test]
 fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let _busy = Busy::with(16, &cpu);
         for numbers in each_source(&cpu, 100) {
             let all = lanes.io.block_on(all(numbers));
@@ -169,7 +169,7 @@ fn a_worker_has_its_place_in_the_queue() {
     with_both(|backend| {
         let io = current_thread();
         let lane = cpu_lane(backend, 1, io.handle());
-        let cpu = lane.handle();
+        let cpu = lane.handle().clone();
         let (ran, runs) = mpsc::channel();
         let submit = |what: &'static str| {
             let ran = ran.clone();

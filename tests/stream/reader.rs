@@ -37,7 +37,7 @@ fn a_reader_that_takes_nothing_ends_the_stream() {
         .unwrap();
     let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
     let cpu = cpu.thread_name("cpu").worker_threads(1).build().unwrap();
-    let (drops, numbers) = stalled(&cpu.handle());
+    let (drops, numbers) = stalled(cpu.handle());
     assert_eq!(drops.recv().unwrap(), "io");
     let mut numbers: Vec<_> = block_on(numbers.collect());
     let error = numbers.pop().unwrap().unwrap_err();
@@ -53,7 +53,7 @@ fn a_reader_that_takes_nothing_ends_the_stream() {
     // The states of the stages go as well.
     let (dropped, drops) = mpsc::channel();
     let state = move || Dropped(dropped.clone());
-    let stages = (0..).on_cpu(&cpu.handle()).map_init(state, |_, n| n);
+    let stages = (0..).on_cpu(cpu.handle()).map_init(state, |_, n| n);
     let _numbers = stages.reader_timeout(SOON).buffered(4);
     assert_eq!(drops.recv().unwrap(), "cpu-0");
 }
@@ -62,7 +62,7 @@ fn a_reader_that_takes_nothing_ends_the_stream() {
 #[test]
 fn a_stream_that_waits_for_its_lane_does_not_end() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (let_go, go) = mpsc::channel();
         let (began, begins) = mpsc::channel();
         let go = Mutex::new(go);
@@ -79,7 +79,7 @@ fn a_stream_that_waits_for_its_lane_does_not_end() {
         let other = CpuRuntime::builder().io_handle(lanes.io.handle().clone());
         let other = other.worker_threads(1).build().unwrap();
         for _ in 0..3 {
-            let (drops, _numbers) = stalled(&other.handle());
+            let (drops, _numbers) = stalled(other.handle());
             drops.recv().unwrap();
         }
         (0..4).for_each(|_| let_go.send(()).unwrap());
@@ -93,7 +93,7 @@ fn a_stream_that_waits_for_its_lane_does_not_end() {
 fn a_slow_reader_that_goes_on_gets_all() {
     const LONG: Duration = Duration::from_millis(500);
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         // If this thread did not get to read for so long, it was no such reader.
         let read = || {
             let numbers = [40, 1].into_iter().on_cpu(&cpu).flat_map(|n| 0..n);
@@ -127,7 +127,7 @@ fn a_slow_reader_that_goes_on_gets_all() {
 #[test]
 fn the_workers_of_a_dropped_stream_count_as_cancelled() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let all = (0..100).on_cpu(&cpu).buffered(4);
         assert_eq!(block_on(all.try_collect::<Vec<_>>()).unwrap().len(), 100);
         wait_until(|| cpu.metrics().running == 0);
@@ -189,7 +189,7 @@ fn a_waker_that_panics_costs_nothing() {
                 polls: AtomicUsize::new(0),
                 calls: AtomicUsize::new(0),
             });
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let made = AtomicU32::new(0);
             let source = stream::repeat_with(move || made.fetch_add(1, SeqCst)).take(20);
             let source = CpuStreamExt::on_cpu(source, &cpu);

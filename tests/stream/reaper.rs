@@ -36,7 +36,7 @@ fn read_to_its_end(cpu: &Handle, dropped: &Sender<(ThreadId, String)>) -> Buffer
 fn one_thread_drops_what_comes_during_a_shutdown() {
     const STREAMS: usize = 1_000;
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (dropped, drops) = mpsc::channel();
         let streams: Vec<_> = (0..STREAMS)
             .map(|_| read_to_its_end(&cpu, &dropped))

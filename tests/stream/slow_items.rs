@@ -83,7 +83,7 @@ fn an_output_does_not_wait_for_a_slow_item_behind_it() {
                     let lanes = lanes(backend, threads);
                     let (let_go, stage) = stage(quick, micros);
                     let settings = (items, ordered, is_iterator);
-                    let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
+                    let mut numbers = numbers(lanes.cpu.handle(), quick + 1, stage, settings);
                     lanes.io.block_on(async {
                         if ordered {
                             take(&mut numbers, 0..quick - may_wait).await;
@@ -116,7 +116,7 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
         let cpu = cpu_lane(backend, 1, io.handle());
         let (let_go, stage) = stage(SLOW, QUICK);
         let (sender, source) = channel();
-        let stages = source.on_cpu(&cpu.handle()).map(stage);
+        let stages = source.on_cpu(cpu.handle()).map(stage);
         let stages = stages.flat_map(|n| if n % 2 == 0 { vec![n, n + 1] } else { vec![] });
         let stages = stages.max_bytes(1 << 20, |_| 1, |_| 3);
         let mut numbers = stages.buffered(1_024);
@@ -170,7 +170,7 @@ fn a_reader_s_waker_that_blocks_stops_no_slice() {
                 stage(n)
             };
             let settings = (2 * SLOW, true, true);
-            let mut numbers = numbers(&own.cpu.handle(), SLOW + 1, Box::new(stage), settings);
+            let mut numbers = numbers(own.cpu.handle(), SLOW + 1, Box::new(stage), settings);
             let mut next = |waker: &Waker| numbers.poll_next_unpin(&mut Context::from_waker(waker));
             let mut came = usize::from(next(Waker::noop()).is_ready());
             begins.recv().unwrap();
@@ -214,7 +214,7 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
             stage(n)
         };
         let settings = (65_536, true, true);
-        let mut numbers = numbers(&lanes.cpu.handle(), second + 1, Box::new(stage), settings);
+        let mut numbers = numbers(lanes.cpu.handle(), second + 1, Box::new(stage), settings);
         lanes.io.block_on(async {
             take(&mut numbers, 0..second).await;
             drop(let_go);
@@ -234,7 +234,7 @@ fn the_items_behind_a_slow_one_are_shared_out() {
         let cpu = cpu_lane(backend, 2, io.handle());
         let both = Barrier::new(2);
         let (sender, source) = channel();
-        let source = source.on_cpu(&cpu.handle()).map(move |n| {
+        let source = source.on_cpu(cpu.handle()).map(move |n| {
             if n == TINY {
                 // To the end of its slice, which the ticker tells. (For so many milliseconds of
                 // a busy machine the ticker may have no core.)
@@ -263,7 +263,7 @@ fn outputs_before_a_panic_come() {
     let _limit = time_limit();
     for (backend, before) in BOTH.into_iter().flat_map(|it| [0, 1, 100].map(|n| (it, n))) {
         let lanes = lanes(backend, 1);
-        let source = (0..1_000).on_cpu(&lanes.cpu.handle());
+        let source = (0..1_000).on_cpu(lanes.cpu.handle());
         let stages = source.flat_map(move |n| {
             let outputs = if n < 10 { 1 } else { before + 1 };
             (0..outputs).inspect(move |output| assert!(n < 10 || *output < before, "planned"))
@@ -293,7 +293,7 @@ fn a_slow_item_may_fail() {
             assert_ne!(n, SLOW, "planned");
             n
         });
-        let mut numbers = numbers(&lanes.cpu.handle(), 1_000, stage, (1_000, true, true));
+        let mut numbers = numbers(lanes.cpu.handle(), 1_000, stage, (1_000, true, true));
         lanes.io.block_on(take(&mut numbers, 0..SLOW));
         if is_dropped {
             drop((numbers, let_go));

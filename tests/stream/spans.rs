@@ -35,7 +35,7 @@ fn source_and_stages_run_inside_the_span() {
                 let subscriber = Registry::default().with(spans.clone());
                 with_default(subscriber, || {
                     let event = || tracing::info!("here");
-                    let cpu = lanes.cpu.handle();
+                    let cpu = lanes.cpu.handle().clone();
                     let request = tracing::info_span!("request");
                     let numbers = request.in_scope(|| numbers(&cpu, source, event, event));
                     all(&lanes, numbers);

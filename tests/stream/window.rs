@@ -20,10 +20,7 @@ fn the_room_of_taken_outputs_comes_back_without_another_poll() {
             let lanes = lanes(backend, 2);
             let (pulled, pulls) = mpsc::channel();
             let source = (0..).inspect(move |_: &usize| _ = pulled.send(()));
-            let mut numbers = source
-                .on_cpu(&lanes.cpu.handle())
-                .map(|n| n)
-                .buffered(items);
+            let mut numbers = source.on_cpu(lanes.cpu.handle()).map(|n| n).buffered(items);
             // Less than a part may be kept back.
             pulls.iter().take(items - (part - 1)).for_each(drop);
             for _ in 0..20 {
@@ -44,7 +41,7 @@ fn sizes_without_bounds() {
             for (input, output) in [(1, usize::MAX), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
                 for items in [2, 8] {
                     let lanes = lanes(backend, 2);
-                    let stages = (0..100).on_cpu(&lanes.cpu.handle()).map(|n| n);
+                    let stages = (0..100).on_cpu(lanes.cpu.handle()).map(|n| n);
                     let stages = stages.max_bytes(limit, move |_| input, move |_| output);
                     let numbers = stages.buffered(items).map(Result::unwrap);
                     let all: Vec<_> = lanes.io.block_on(numbers.collect());
@@ -63,7 +60,7 @@ fn bytes_are_bounded_and_a_large_input_goes_alone() {
     const LIMIT: usize = 10;
     for threads in [1, 2] {
         on_both(threads, |lanes| {
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             // The outputs that the consumer has not asked for. It subtracts before it takes:
             // the window gives an output back while it is taken.
             let held = Arc::new(AtomicIsize::new(0));

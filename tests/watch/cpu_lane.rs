@@ -23,7 +23,7 @@ fn a_future_that_does_not_yield_is_told() {
         assert_eq!(*stall.cause(), Cause::Computes);
         assert!(stall.remedy().contains("yield_if_due"), "{stall}");
         assert!(stall.is_of_pool());
-        let handle = watched.cpu.handle();
+        let handle = watched.cpu.handle().clone();
         let watcher = handle.watcher().unwrap();
         assert_eq!(watcher.pool_stalls(), 1);
         // It has kept no thread of the I/O lane.
@@ -120,7 +120,7 @@ fn a_job_of_another_lane_is_not_told() {
     let compute = theirs.compute();
     let job = theirs.cpu.spawn(async move { compute() });
     job.wait().unwrap();
-    let pool_stalls = |cpu: Handle| cpu.watcher().unwrap().pool_stalls();
+    let pool_stalls = |cpu: &Handle| cpu.watcher().unwrap().pool_stalls();
     assert_eq!(pool_stalls(theirs.cpu.handle()), 1);
     // It sees what both share.
     let shared = async move { while !has_told.load(SeqCst) {} };

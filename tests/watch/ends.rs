@@ -106,7 +106,7 @@ fn a_hook_may_end_its_lane() {
             ended.send(result.is_ok()).unwrap();
         });
         let cpu = lane(Backend::Rayon, &io, watched);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         *slot.lock().unwrap() = Some(cpu);
         let (task, end) = block(&io);
         assert_eq!(ends.recv(), Ok(n < 2), "to wait there is a panic");

@@ -37,7 +37,7 @@ fn a_client_s_request_is_named() {
     let watched = watched(Backend::Rayon, 2);
     let compute = watched.compute();
     let line = line!() + 1;
-    let layer = twolane::io::IoLayer::new(&watched.cpu.handle());
+    let layer = twolane::io::IoLayer::new(watched.cpu.handle());
     let client = layer.layer(service_fn(move |_: Request<()>| {
         let compute = compute.clone();
         async move {

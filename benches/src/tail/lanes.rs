@@ -15,15 +15,15 @@ use super::load::Job;
 /// It would do so for all contenders, once one of them has had a lane.
 pub fn interrupt_cores(yes: bool) {
     /// What it has found out of the kernel, while it is told that there is no need.
-    static FOUND: Mutex<Option<Option<Preemption>>> = Mutex::new(None);
+    static FOUND: Mutex<Option<Preemption>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap();
     if yes {
         if let Some(found) = found.take() {
-            giveway::pretend(found);
+            giveway::assume(found);
         }
     } else if found.is_none() {
-        *found = Some(Some(giveway::preemption()).filter(|it| *it != Preemption::Unknown));
-        giveway::pretend(Some(Preemption::AtOnce));
+        *found = Some(giveway::preemption());
+        giveway::assume(Preemption::AtOnce);
     }
 }
 

@@ -21,7 +21,7 @@ fn each<T: Send + 'static>(
     submit: impl Fn(&Handle, usize) -> Task<T>,
 ) -> (f64, f64) {
     let lanes = lanes(backend, 1);
-    let handle = lanes.cpu.handle();
+    let handle = lanes.cpu.handle().clone();
     let held = Stuck::<()>::start(&handle);
     let mut tasks = Vec::with_capacity(JOBS);
     let session = Session::new().no_stdout().no_file();

@@ -36,11 +36,11 @@ fn entered_comes_before_own_comes_before_the_default() {
     assert!(catch_unwind(|| twolane_core::spawn_io(async {})).is_err());
     assert!(Handle::try_current().is_err());
 
-    let before = Handle::set_process_default(Some(default.handle()));
+    let before = Handle::set_process_default(Some(default.handle().clone()));
     assert!(before.is_none());
     assert_eq!(current(), "default-0");
     {
-        let (left, right) = (left.handle(), right.handle());
+        let (left, right) = (left.handle().clone(), right.handle().clone());
         let _left = left.enter();
         assert_eq!(current(), "left-0");
         {
@@ -62,7 +62,7 @@ fn entered_comes_before_own_comes_before_the_default() {
     assert_eq!(current(), "default-0");
 
     // Own before default; entered before own.
-    let right = right.handle();
+    let right = right.handle().clone();
     let job = left.spawn(async move {
         let own = twolane_core::spawn_cpu(thread_name).await.unwrap();
         let entered = {

@@ -6,6 +6,7 @@
 //!
 //! | what | for |
 //! |---|---|
+//! | [`start`] | the threads of which the process has one: the first call of a program |
 //! | [`Weight`] | the nice value, the slices, the idle class of the calling thread |
 //! | [`spawn`] | a thread that does not inherit the weight of the one that starts it |
 //! | [`Throttle`] | threads that pause before the process has used up its CPU quota |
@@ -17,11 +18,14 @@
 //! use std::time::Duration;
 //! use giveway::Weight;
 //!
+//! # fn main() -> std::io::Result<()> {
+//! giveway::start()?; // first in `main`
 //! std::thread::spawn(|| {
 //!     Weight::raised_by(16).with_slice(Duration::from_millis(6)).apply()?;
 //!     // .. compute
 //! #   std::io::Result::Ok(())
 //! });
+//! # Ok(()) }
 //! ```
 //!
 //! Linux first. On other platforms nice values belong to the whole process: there these functions
@@ -47,13 +51,11 @@ mod weight;
 
 use std::time::Duration;
 
-#[doc(hidden)]
-pub use preemption::pretend;
-pub use preemption::{Preemption, core_interrupts, preemption};
+pub use preemption::{Preemption, assume, core_interrupts, preemption};
 pub use process::start;
 pub use quota::{Quota, worker_threads};
 pub use spread::{Cores, Place};
-pub use starter::{base_nice, spawn};
+pub use starter::spawn;
 pub use surroundings::surroundings;
 pub use throttle::{Claim, Meter, Throttle};
 pub use weight::Weight;

@@ -6,13 +6,16 @@ use crate::preemption;
 use crate::starter;
 use crate::surroundings;
 
-/// Starts what the process has one of, if it has none yet, and returns
-/// [the process's own](crate::base_nice) nice value.
+/// Starts the threads of which the process has one, if it has none yet, and returns the process's
+/// own nice value: that of the thread which made the first call.
 ///
-/// The first call starts the thread `giveway-starter`, which [`spawn`](crate::spawn) uses. On Linux
-/// 6.13 and later it starts `giveway-preempt` (see [`preemption`](crate::preemption())), and it
-/// looks at the [`surroundings`](crate::surroundings()). Call it on a thread that is not niced,
-/// before others: [`Weight::apply`](crate::Weight::apply) calls it, too.
+/// [`Weight::apply`](crate::Weight::apply) and [`spawn`](crate::spawn) need it: call it first in
+/// `main`, on a thread that is not niced. A forked child calls it again.
+///
+/// The first call starts the thread `giveway-starter`, which [`spawn`](crate::spawn) uses, and looks
+/// at the [`surroundings`](crate::surroundings()). On Linux 6.13 and later, with two cores or more,
+/// it starts `giveway-preempt` (see [`preemption`](crate::preemption()) and
+/// [`assume`](crate::assume)). No other function of this crate starts a thread unasked.
 ///
 /// # Errors
 ///
@@ -28,6 +31,7 @@ use crate::surroundings;
 /// }
 /// ```
 pub fn start() -> io::Result<i32> {
+    starter::start()?;
     let base_nice = starter::base_nice()?;
     preemption::start()?;
     surroundings::detect(base_nice);

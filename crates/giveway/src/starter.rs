@@ -2,8 +2,8 @@
 //!
 //! A thread inherits from the one that spawns it: its nice value, its CPU mask, its signal mask,
 //! its scheduling policy. Without a privilege it can only raise the nice value. But a pool may be
-//! built on a thread that gives way, or on one of real time. So one thread per process is started
-//! with the first call, and keeps what the thread had that made it. A thread of another nice value,
+//! built on a thread that gives way, or on one of real time. So `start` starts one thread per
+//! process, which keeps what the calling thread had. A thread of another nice value,
 //! or of an unusual policy, or one that may have a slice of its own, has the starter spawn. What is
 //! born there takes the CPU mask of its requester; its signal mask and its policy are the starter's.
 //! All others spawn their threads themselves.
@@ -14,7 +14,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::{io, process};
 
@@ -40,16 +40,16 @@ pub(crate) static MAY_HAVE_SLICE: AtomicBool = AtomicBool::new(false);
 ///
 /// Use it for a pool, or a thread that serves sockets, that may be started on a thread which gives
 /// way: a thread inherits the nice value of the thread that spawns it, and cannot lower it again.
-/// The new one has the [process's own](base_nice) nice value, and the CPU mask of the calling
+/// The new one has the [process's own](crate::start) nice value, and the CPU mask of the calling
 /// thread. If the calling thread has that nice value and the usual scheduling policy, it spawns the
 /// new one itself, which then has its signal mask, too: until a
 /// [slice](crate::Weight::with_slice) has been set at that nice value, on any thread, since its
 /// children inherit it and cannot tell. From then on, as on any other thread, the signal mask is
-/// that of the thread which made the first call of this crate.
+/// that of the thread which called [`start`](crate::start).
 ///
 /// # Errors
 ///
-/// The operating system gives no thread.
+/// [`start`](crate::start) was not called before, or the operating system gives no thread.
 ///
 /// # Panics
 ///
@@ -59,6 +59,7 @@ pub(crate) static MAY_HAVE_SLICE: AtomicBool = AtomicBool::new(false);
 ///
 /// ```
 /// # fn main() -> std::io::Result<()> {
+/// giveway::start()?;
 /// std::thread::spawn(|| {
 ///     giveway::Weight::raised_by(16).apply()?;
 ///     // At the process's own nice value, though it is born here.
@@ -90,22 +91,12 @@ pub fn spawn(name: impl Into<String>, main: impl FnOnce() + Send + 'static) -> i
     born.unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
 }
 
-/// Returns the process's own nice value: that of the thread that made the first call of this crate.
-///
-/// # Errors
-///
-/// The first call starts a thread, and the operating system gives none.
-///
-/// # Examples
-///
-/// ```
-/// assert!((-20..20).contains(&giveway::base_nice().unwrap()));
-/// ```
-pub fn base_nice() -> io::Result<i32> {
+/// The process's own nice value.
+pub(crate) fn base_nice() -> io::Result<i32> {
     Ok(starter()?.nice)
 }
 
-/// Has the starter do it. What takes long delays the births of threads.
+/// Has the starter do it, if there is one. What takes long delays the births of threads.
 pub(crate) fn run(request: impl FnOnce() + Send + 'static) {
     if let Ok(starter) = starter() {
         let _ = starter.requests.send(Box::new(request));
@@ -113,19 +104,29 @@ pub(crate) fn run(request: impl FnOnce() + Send + 'static) {
 }
 
 fn starter() -> io::Result<Starter> {
-    let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
+    const NONE: &str = "giveway::start was not called in this process: call it first, on a thread that is not niced";
+    let own = lock().clone().filter(|it| it.process == process::id());
+    own.ok_or_else(|| io::Error::other(NONE))
+}
+
+fn lock() -> MutexGuard<'static, Option<Starter>> {
+    STARTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the starter, if this process has none.
+pub(crate) fn start() -> io::Result<()> {
+    let mut starter = lock();
     let process = process::id();
-    if let Some(own) = starter.as_ref().filter(|it| it.process == process) {
-        return Ok(own.clone());
+    if starter.as_ref().is_none_or(|it| it.process != process) {
+        let (requests, receiver) = mpsc::channel::<Request>();
+        let thread = thread::Builder::new().name("giveway-starter".to_owned());
+        let serve = |request: Request| _ = catch_unwind(AssertUnwindSafe(request));
+        thread.spawn(move || receiver.into_iter().for_each(serve))?;
+        *starter = Some(Starter {
+            process,
+            requests,
+            nice: platform::nice(),
+        });
     }
-    let (requests, receiver) = mpsc::channel::<Request>();
-    let thread = thread::Builder::new().name("giveway-starter".to_owned());
-    let serve = |request: Request| _ = catch_unwind(AssertUnwindSafe(request));
-    thread.spawn(move || receiver.into_iter().for_each(serve))?;
-    let started = Starter {
-        process,
-        requests,
-        nice: platform::nice(),
-    };
-    Ok(starter.insert(started).clone())
+    Ok(())
 }

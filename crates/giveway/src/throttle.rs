@@ -92,8 +92,8 @@ pub enum Claim {
 ///
 /// Cheap to clone. All threads that give way share one, each with a [`Meter`] of its own. The quota
 /// is that of the process's cgroup, if it is less than the cores that the process may run on, and
-/// is read again every two seconds while threads compute. They take 95 % of it, less what the rest of
-/// the process uses, and at least a tenth in any case.
+/// is read again every two seconds while threads compute, once [`start`](crate::start) was called.
+/// They take 95 % of it, less what the rest of the process uses, and at least a tenth in any case.
 ///
 /// # Examples
 ///

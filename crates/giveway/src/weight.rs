@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::platform;
-use crate::process;
 use crate::starter::{self, MAY_HAVE_SLICE};
 
 /// The shortest and the longest slice that a thread may ask for.
@@ -33,6 +32,7 @@ const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 /// use giveway::Weight;
 ///
 /// const BACKGROUND: Weight = Weight::raised_by(16).with_slice(Duration::from_millis(6));
+/// giveway::start().unwrap(); // first in `main`
 /// std::thread::spawn(|| {
 ///     if let Err(refused) = BACKGROUND.apply() {
 ///         eprintln!("this thread competes with all others: {refused}");
@@ -59,7 +59,7 @@ impl Weight {
     /// Whether a thread can have a weight of its own here.
     pub const SUPPORTED: bool = cfg!(target_os = "linux");
 
-    /// Raises the nice value by 0 to 19 above the process's own ([`base_nice`](crate::base_nice)).
+    /// Raises the nice value by 0 to 19 above the process's own ([`start`](crate::start)).
     ///
     /// It needs no privilege. The sum is 19 at most.
     ///
@@ -90,6 +90,7 @@ impl Weight {
     ///
     /// ```
     /// use std::time::Duration;
+    /// # giveway::start().unwrap();
     /// // In the `on_thread_start` of the runtime that serves sockets:
     /// let _ = giveway::Weight::raised_by(0).with_slice(Duration::from_micros(100)).apply();
     /// ```
@@ -123,7 +124,7 @@ impl Weight {
     /// # Examples
     ///
     /// ```
-    /// let base = giveway::base_nice().unwrap();
+    /// let base = giveway::start().unwrap();
     /// println!("{}", giveway::Weight::raised_by(8).nice(base));
     /// ```
     pub fn nice(self, base: i32) -> i32 {
@@ -133,14 +134,14 @@ impl Weight {
     /// Gives the calling thread this weight. It never lowers a nice value, which takes a privilege.
     ///
     /// Threads that this one spawns inherit the nice value and the slice: see
-    /// [`spawn`](crate::spawn). The first call in a process calls [`start`](crate::start).
+    /// [`spawn`](crate::spawn).
     ///
     /// # Errors
     ///
     /// `InvalidInput` for more than 19 steps, and for a slice out of its range. Another one if a
     /// sandbox refuses the nice value or the idle class; the thread may have a part of the weight
-    /// then. A slice that is refused is no error. The first call starts a thread, and the operating
-    /// system may give none.
+    /// then. A slice that is refused is no error. And one if [`start`](crate::start) was not called
+    /// before.
     ///
     /// # Examples
     ///
@@ -163,8 +164,6 @@ impl Weight {
         }
         let base = starter::base_nice()?;
         let nice = self.nice(base).max(platform::nice());
-        // Without the thread that interrupts cores, the weight is still right.
-        let _ = process::start();
         // Either call sets the nice value to 0 as well, or tries to, so the nice value comes after
         // it. One below 0 would be lost.
         let class = match self.slice {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use std::{fs, thread};
 
-use giveway::{Preemption, core_interrupts, preemption, pretend};
+use giveway::{Preemption, assume, core_interrupts, preemption};
 
 fn wait_until(is: impl Fn() -> bool) {
     while !is() {
@@ -49,7 +49,7 @@ fn a_process_that_computes_interrupts_its_cores_until_the_kernel_preempts_at_onc
     if thread::available_parallelism().unwrap().get() < 2 {
         return;
     }
-    pretend(Some(Preemption::Lazy));
+    assume(Preemption::Lazy);
     giveway::start().unwrap();
     // Whatever computes, and again after a rest.
     for _ in 0..2 {
@@ -63,7 +63,7 @@ fn a_process_that_computes_interrupts_its_cores_until_the_kernel_preempts_at_onc
         wait_until(|| core_interrupts() > before);
     });
     assert!(has_thread("giveway-preempt"));
-    pretend(Some(Preemption::AtOnce));
+    assume(Preemption::AtOnce);
     giveway::note_activity();
     wait_until(|| !has_thread("giveway-preempt"));
     assert_eq!(preemption(), Preemption::AtOnce);

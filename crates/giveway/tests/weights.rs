@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, io, panic, thread};
 
-use giveway::{Weight, base_nice};
+use giveway::{Weight, start};
 
 /// A field of `/proc/thread-self/stat`, by its number in proc(5).
 fn stat(field: usize) -> i32 {
@@ -27,12 +27,13 @@ fn policy() -> i32 {
 }
 
 fn on_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    start().unwrap();
     thread::scope(|scope| scope.spawn(f).join().unwrap())
 }
 
 #[test]
 fn a_weight_is_above_the_process_and_never_falls() {
-    let base = base_nice().unwrap();
+    let base = start().unwrap();
     on_a_thread(|| {
         for (steps, expected) in [(5, 5), (5, 5), (0, 5), (16, 16), (19, 19)] {
             Weight::raised_by(steps).apply().unwrap();
@@ -47,7 +48,7 @@ fn a_slice_leaves_the_nice_value() {
     on_a_thread(|| {
         let weight = Weight::raised_by(8).with_slice(Duration::from_millis(4));
         weight.apply().unwrap();
-        let niced = weight.nice(base_nice().unwrap());
+        let niced = weight.nice(start().unwrap());
         assert_eq!(nice(), niced);
         // The call for a slice may set it to 0.
         let short = Weight::raised_by(0).with_slice(Duration::from_micros(100));
@@ -66,7 +67,7 @@ fn the_idle_class_is_nice_19() {
 
 #[test]
 fn a_spawned_thread_inherits_no_weight() {
-    let base = base_nice().unwrap();
+    let base = start().unwrap();
     let (tell, told) = mpsc::channel();
     let tells = move |tell: mpsc::Sender<(i32, i32)>| tell.send((nice(), policy())).unwrap();
     let usual = policy();
@@ -146,5 +147,5 @@ fn what_the_kernel_would_cut_is_refused() {
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
         assert!(refused.to_string().contains(names), "{refused}");
     }
-    assert_eq!(nice(), base_nice().unwrap());
+    assert_eq!(nice(), start().unwrap());
 }

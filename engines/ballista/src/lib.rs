@@ -18,7 +18,7 @@
 //!     task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
 //!     ..Default::default()
 //! };
-//! let config = on_lane(config, &cpu.handle())?;
+//! let config = on_lane(config, cpu.handle())?;
 //! start_executor_process(Arc::new(config)).await?;
 //! cpu.shutdown().await;
 //! # Ok(()) }
@@ -58,7 +58,7 @@
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let cpu = twolane::CpuRuntime::new()?;
-//! let connector = IoConnector::new(ReqwestConnector::default(), &cpu.handle());
+//! let connector = IoConnector::new(ReqwestConnector::default(), cpu.handle());
 //! let store = AmazonS3Builder::new()
 //!     .with_bucket_name("lake")
 //!     .with_region("eu-central-1")

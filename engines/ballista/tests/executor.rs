@@ -165,7 +165,7 @@ fn stages_compute_on_the_lane() {
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
     let names = Names::default();
     io.block_on(async {
-        let mut cluster = cluster(&cpu.handle(), threads(&names)).await;
+        let mut cluster = cluster(cpu.handle(), threads(&names)).await;
         assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
     });
     let names = names.lock().unwrap();
@@ -188,7 +188,7 @@ fn shuffle_connections_are_not_opened_on_the_lane() {
         SessionConfig::new_with_ballista().with_ballista_shuffle_reader_force_remote_read(true);
     io.block_on(async {
         let threads = threads(&Names::default());
-        let mut cluster = cluster_with(&cpu.handle(), threads, config).await;
+        let mut cluster = cluster_with(cpu.handle(), threads, config).await;
         assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
     });
 }
@@ -199,7 +199,7 @@ fn an_error_of_a_stage_reaches_the_client() {
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
     io.block_on(async {
         let failing = function("failing", |_| exec_err!("no such luck"));
-        let mut cluster = cluster(&cpu.handle(), failing).await;
+        let mut cluster = cluster(cpu.handle(), failing).await;
         let failed = query(&mut cluster, "select failing(n) from numbers").await;
         let error = failed.unwrap_err();
         assert!(error.to_string().contains("no such luck"), "{error}");
@@ -226,7 +226,7 @@ fn a_shutdown_of_the_lane_fails_the_query() {
         Ok(values[0].clone())
     });
     io.block_on(async {
-        let mut cluster = cluster(&cpu.handle(), waiting).await;
+        let mut cluster = cluster(cpu.handle(), waiting).await;
         let sql = "select waiting(n) % 100 as k, count(*) from numbers group by k";
         let shutdown = async {
             begun.acquire().await.unwrap().forget();
@@ -255,7 +255,7 @@ fn what_would_lose_rows_or_cannot_run_is_refused() {
         ..plain()
     };
     // It has an engine, too.
-    let twice = on_lane(plain(), &cpu.handle()).unwrap();
+    let twice = on_lane(plain(), cpu.handle()).unwrap();
     let no_pool = ["client_ttl is 0", "set it to 1 (second) or more"];
     let engine = ["override_execution_engine is set", "rows are lost"];
     for (lane, config, why) in [
@@ -264,7 +264,7 @@ fn what_would_lose_rows_or_cannot_run_is_refused() {
         (&cpu, with_an_engine, engine),
         (&cpu, twice, engine),
     ] {
-        let refused = on_lane(config, &lane.handle()).err().unwrap();
+        let refused = on_lane(config, lane.handle()).err().unwrap();
         let is_of_the_setting = matches!(refused, BallistaError::Configuration(_));
         assert!(is_of_the_setting, "{refused:?}");
         let refused = refused.to_string();

@@ -14,7 +14,7 @@
 //! let ctx = SessionContext::new();
 //! # ctx.register_batch("numbers", numbers()?)?;
 //! let frame = ctx.table("numbers").await?;
-//! let batches = collect_on(&cpu.handle(), frame).await?;
+//! let batches = collect_on(cpu.handle(), frame).await?;
 //! assert_eq!(batches[0].num_rows(), 3);
 //! cpu.shutdown().await;
 //! # Ok(()) }

@@ -243,7 +243,7 @@ mod tests {
         let _alone = one_at_a_time();
         for backend in [Backend::Rayon, Backend::Runtime] {
             let (lane, _io) = lane(backend);
-            let cpu = lane.handle();
+            let cpu = lane.handle().clone();
             let (let_go, wait) = mpsc::channel::<()>();
             let (begins, began) = mpsc::channel();
             let query = QueryGuard::new(0);

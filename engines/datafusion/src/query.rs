@@ -96,7 +96,7 @@ pub fn collect_on(
 /// # let cpu = twolane::CpuRuntime::new()?;
 /// let ctx = SessionContext::new();
 /// let query = async move { ctx.sql("select 6 * 7").await?.collect().await };
-/// let batches = run_on(&cpu.handle(), query).await?;
+/// let batches = run_on(cpu.handle(), query).await?;
 /// assert_eq!(batches[0].num_rows(), 1);
 /// # Ok(()) }
 /// ```
@@ -153,7 +153,7 @@ where
 /// let ctx = SessionContext::new();
 /// # let plan = LogicalPlanBuilder::values(vec![vec![lit(1)], vec![lit(2)]])?.build()?;
 /// # let frame = DataFrame::new(ctx.state(), plan);
-/// let mut batches = stream_on(&cpu.handle(), frame, 4 << 20).await?;
+/// let mut batches = stream_on(cpu.handle(), frame, 4 << 20).await?;
 /// let mut rows = 0;
 /// while let Some(batch) = batches.try_next().await? {
 ///     rows += batch.num_rows();

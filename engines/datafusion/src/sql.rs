@@ -75,14 +75,14 @@ use crate::query::{Plan, joined, plan_of, spawn_job, stream_of};
 /// # let cpu = twolane::CpuRuntime::new()?;
 /// let ctx = SessionContext::new();
 /// let sql = "select * from (values (1), (2), (3))";
-/// let mut batches = sql_on(&cpu.handle(), &ctx, sql, 4 << 20).await?;
+/// let mut batches = sql_on(cpu.handle(), &ctx, sql, 4 << 20).await?;
 /// let mut rows = 0;
 /// while let Some(batch) = batches.try_next().await? {
 ///     rows += batch.num_rows();
 /// }
 /// assert_eq!(rows, 3);
 ///
-/// let refused = sql_on(&cpu.handle(), &ctx, "create table t as values (1)", 4 << 20).await;
+/// let refused = sql_on(cpu.handle(), &ctx, "create table t as values (1)", 4 << 20).await;
 /// assert!(refused.is_err());
 /// # Ok(()) }
 /// ```
@@ -133,7 +133,7 @@ pub fn sql_on(
 /// let ctx = SessionContext::new();
 /// let create = "create table t as values (1), (2)";
 /// let options = SQLOptions::new();
-/// let created = sql_with_options_on(&cpu.handle(), &ctx, create, options, 4 << 20).await?;
+/// let created = sql_with_options_on(cpu.handle(), &ctx, create, options, 4 << 20).await?;
 /// created.try_collect::<Vec<_>>().await?;
 /// assert!(ctx.table_exist("t")?);
 /// # Ok(()) }

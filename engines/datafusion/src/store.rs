@@ -58,7 +58,7 @@ const PIECE: u64 = 1 << 20;
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let cpu = twolane::CpuRuntime::new()?;
 /// let ctx = SessionContext::new();
-/// let files = IoStore::new(LocalFileSystem::new(), &cpu.handle());
+/// let files = IoStore::new(LocalFileSystem::new(), cpu.handle());
 /// ctx.register_object_store(&"file:///".parse()?, Arc::new(files));
 /// // From now on paths and `file://` URLs go through it.
 /// # let folder = tempfile::tempdir()?;

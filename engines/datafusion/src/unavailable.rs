@@ -25,7 +25,7 @@ use twolane_core::io::BridgeError;
 /// let cpu = builder.queue_limit(Priority::Normal, 1).build()?;
 /// let other = cpu.handle().reserve().await?;
 /// let plan = async move { ctx.sql("select 1").await };
-/// assert!(is_unavailable(&run_on(&cpu.handle(), plan).await.unwrap_err()));
+/// assert!(is_unavailable(&run_on(cpu.handle(), plan).await.unwrap_err()));
 /// # drop(other);
 /// # Ok(()) }
 /// ```
@@ -63,7 +63,7 @@ mod tests {
         let io = tokio::runtime::Runtime::new().unwrap();
         let cpu = twolane_core::CpuRuntime::builder().io_handle(io.handle().clone());
         let cpu = cpu.build().unwrap();
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         io.block_on(cpu.shutdown());
         io.block_on(handle.spawn_cpu(|| ())).unwrap_err()
     }

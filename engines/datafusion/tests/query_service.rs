@@ -58,7 +58,7 @@ fn with(limit: Duration, memory: usize, test: impl AsyncFnOnce(Site)) {
     let io = Runtime::new().unwrap();
     io.block_on(async {
         let cpu = cpu_lane().unwrap();
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let ctx = context_within(memory, &handle).unwrap();
         let own = ctx.clone();
         let write = async move {

@@ -91,7 +91,7 @@ fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
     let server = Server::start(Duration::from_millis(1)).unwrap();
     for backend in BOTH {
         let lanes = lanes(backend, 2);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let context = context(&server, &cpu);
         lanes.io.block_on(async {
             run_on(&cpu, write(context.clone())).await.unwrap();
@@ -133,7 +133,7 @@ fn a_store_that_connects_on_the_lane_is_an_error() {
     let _limit = time_limit();
     let server = Server::start(Duration::ZERO).unwrap();
     let lanes = lanes(Backend::Runtime, 2);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         let written = run_on(&cpu, write(context(&server, &cpu)));
         written.await.unwrap();

@@ -45,7 +45,7 @@ fn query(Lanes { cpu, io }: &Lanes) -> Result<usize> {
     let sql = "select v % 10 as k, count(*) from generate_series(1, 100000) t(v) group by k";
     io.block_on(async {
         let frame = context.sql(sql).await.unwrap();
-        let batches = collect_on(&cpu.handle(), frame).await?;
+        let batches = collect_on(cpu.handle(), frame).await?;
         Ok(batches.iter().map(|batch| batch.num_rows()).sum())
     })
 }

@@ -14,7 +14,7 @@
 //! let lane = cpu.handle().tokio_handle().expect("this backend has one");
 //!
 //! // Its requests go to the I/O lane: the lane's own runtime has no sockets.
-//! let connector = IoConnector::new(ReqwestConnector::default(), &cpu.handle());
+//! let connector = IoConnector::new(ReqwestConnector::default(), cpu.handle());
 //! let s3 = AmazonS3Builder::from_env().with_http_connector(connector).build()?;
 //! let store = Arc::new(s3);
 //!

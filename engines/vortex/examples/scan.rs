@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let rows = std::env::args().nth(1);
     let rows: u64 = rows.map_or(Ok(20_000_000), |rows| rows.parse())?;
     let cpu = CpuRuntime::new()?;
-    let session = on_lane(VortexSession::default(), &cpu.handle());
+    let session = on_lane(VortexSession::default(), cpu.handle());
 
     // The lane pulls each chunk when it wants it, and compresses it in a job.
     let own = session.clone();
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         own.write_options().write(&mut bytes, chunks).await?;
         Ok(bytes)
     };
-    let bytes = run_on(&cpu.handle(), write).await?;
+    let bytes = run_on(cpu.handle(), write).await?;
     println!("{rows} rows are {} bytes", bytes.len());
 
     let reader = Reader(bytes.into(), session.handle());
@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok(numbers.as_slice::<u64>().iter().sum::<u64>())
     };
     let scan = file.scan()?.map(decode).into_stream()?;
-    let mut sums = stream_on(&cpu.handle(), scan, 1_000, |_| 1).boxed();
+    let mut sums = stream_on(cpu.handle(), scan, 1_000, |_| 1).boxed();
     let mut sum = 0;
     while let Some(part) = sums.try_next().await? {
         see("sums are added");

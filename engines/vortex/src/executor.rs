@@ -39,7 +39,7 @@ use vortex_session::{SessionExt, SessionVar, VortexSession};
 ///
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cpu = twolane_core::CpuRuntime::new()?;
-/// let session = on_lane(VortexSession::default(), &cpu.handle());
+/// let session = on_lane(VortexSession::default(), cpu.handle());
 /// # Ok(()) }
 /// ```
 #[track_caller]

@@ -16,7 +16,7 @@
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let cpu = CpuRuntime::new()?;
-//! let session = on_lane(VortexSession::default(), &cpu.handle()); // once, in `main`
+//! let session = on_lane(VortexSession::default(), cpu.handle()); // once, in `main`
 //! # let mut bytes = Vec::new();
 //! # let numbers: PrimitiveArray = (0..1_000_u64).collect();
 //! # let write = session.write_options();
@@ -24,13 +24,13 @@
 //! # let options = session.open_options();
 //! # let open = async move { options.open_buffer(bytes) };
 //!
-//! let file = run_on(&cpu.handle(), open).await?; // or `open_path`, `open_object_store`
+//! let file = run_on(cpu.handle(), open).await?; // or `open_path`, `open_object_store`
 //! let scan = file.scan()?.map(move |array| {
 //!     // Decodes in a job of the lane. The reader would otherwise, below.
 //!     Ok(array.execute::<PrimitiveArray>(&mut session.create_execution_ctx())?)
 //! });
 //! let size = |part: &PrimitiveArray| part.as_slice::<u64>().len() * 8;
-//! let mut parts = Box::pin(stream_on(&cpu.handle(), scan.into_stream()?, 4 << 20, size));
+//! let mut parts = Box::pin(stream_on(cpu.handle(), scan.into_stream()?, 4 << 20, size));
 //! let mut rows = 0;
 //! while let Some(part) = parts.try_next().await? {
 //!     rows += part.as_slice::<u64>().len();

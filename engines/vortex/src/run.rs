@@ -38,9 +38,9 @@ use vortex_error::{VortexError, VortexResult, vortex_err};
 ///
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let cpu = twolane_core::CpuRuntime::new()?;
-/// # let session = on_lane(VortexSession::default(), &cpu.handle());
+/// # let session = on_lane(VortexSession::default(), cpu.handle());
 /// # let numbers: PrimitiveArray = (0..1_000_u64).collect();
-/// let rows = run_on(&cpu.handle(), async move {
+/// let rows = run_on(cpu.handle(), async move {
 ///     let mut bytes = Vec::new();
 ///     let write = session.write_options();
 ///     write.write(&mut bytes, numbers.into_array().to_array_stream()).await?;
@@ -136,9 +136,8 @@ fn or_closed(cpu: &Handle, error: VortexError) -> VortexError {
 ///
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cpu = twolane_core::CpuRuntime::new()?;
-/// let handle = cpu.handle();
 /// cpu.shutdown().await;
-/// let error = run_on(&handle, async { Ok(1) }).await.unwrap_err();
+/// let error = run_on(cpu.handle(), async { Ok(1) }).await.unwrap_err();
 /// assert!(is_unavailable(&error));
 /// # Ok(()) }
 /// ```

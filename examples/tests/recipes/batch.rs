@@ -14,7 +14,7 @@ fn it_saves_each_chunk() {
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
     let (save, saved) = channel();
-    let batch = reindex(&cpu.handle(), 100..600, move |next| {
+    let batch = reindex(cpu.handle(), 100..600, move |next| {
         save.send(next).unwrap();
     });
     batch.wait().unwrap();
@@ -28,7 +28,7 @@ fn a_shutdown_ends_it_and_other_jobs_run_beside_it() {
     let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
     let (save, saved) = channel();
     // It has no end.
-    let batch = reindex(&cpu.handle(), 0..usize::MAX, move |next| {
+    let batch = reindex(cpu.handle(), 0..usize::MAX, move |next| {
         let _ = save.send(next);
     });
     assert_eq!(saved.recv().unwrap(), 256);

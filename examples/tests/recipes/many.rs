@@ -23,15 +23,15 @@ fn the_results_are_right() {
     let runtime = io.block_on(async { CpuRuntime::new().unwrap() });
     let cpu = runtime.handle();
     io.block_on(async {
-        let first = as_they_come(&cpu, texts(), |words| words >= 99).await;
+        let first = as_they_come(cpu, texts(), |words| words >= 99).await;
         assert_eq!(first.unwrap(), Some(99));
-        let none = as_they_come(&cpu, texts(), |words| words >= 100).await;
+        let none = as_they_come(cpu, texts(), |words| words >= 100).await;
         assert_eq!(none.unwrap(), None);
-        let ordered = in_order(&cpu, texts()).await.unwrap();
+        let ordered = in_order(cpu, texts()).await.unwrap();
         assert!(ordered.into_iter().eq(0..100));
-        assert_eq!(borrow_in_a_job(&cpu, texts()).await.unwrap(), (99, 0));
+        assert_eq!(borrow_in_a_job(cpu, texts()).await.unwrap(), (99, 0));
     });
-    assert_eq!(borrow_on_a_plain_thread(&cpu, &texts()).unwrap(), 4_950);
+    assert_eq!(borrow_on_a_plain_thread(cpu, &texts()).unwrap(), 4_950);
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn queued_jobs_end_with_their_collection() {
     let io = Runtime::new().unwrap();
     let runtime = io.block_on(async { CpuRuntime::new().unwrap() });
     let cpu = runtime.handle();
-    let threads = busy(&cpu);
-    io.block_on(give_up(as_they_come(&cpu, texts(), |_| true)));
-    io.block_on(give_up(in_order(&cpu, texts())));
+    let threads = busy(cpu);
+    io.block_on(give_up(as_they_come(cpu, texts(), |_| true)));
+    io.block_on(give_up(in_order(cpu, texts())));
     let_go(threads);
     runtime.shutdown().wait();
     assert_eq!(cpu.metrics().cancelled, 200);
@@ -56,14 +56,14 @@ fn the_input_waits_for_the_queue() {
     let builder = builder.queue_limit(Priority::Normal, 2);
     let runtime = builder.build().unwrap();
     let cpu = runtime.handle();
-    let sum = within_the_limit(&cpu, stream::iter(texts()));
+    let sum = within_the_limit(cpu, stream::iter(texts()));
     assert_eq!(io.block_on(sum).unwrap(), 4_950);
 
     let read = Cell::new(0);
     let input = stream::iter(texts().into_iter().inspect(|_| read.set(read.get() + 1)));
-    let permits = fill(&cpu);
+    let permits = fill(cpu);
     assert_eq!(permits.len(), 2);
-    io.block_on(give_up(within_the_limit(&cpu, input)));
+    io.block_on(give_up(within_the_limit(cpu, input)));
     assert_eq!(read.get(), 0);
     drop(permits);
 }

@@ -29,7 +29,7 @@ fn both_give_the_same_answer() {
     let _limit = time_limit();
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { cpu_lane().unwrap() });
-    let url = serve(&io, routes(cpu.handle()));
+    let url = serve(&io, routes(cpu.handle().clone()));
     io.block_on(async {
         for route in ["before", "after"] {
             let request = Client::new().post(format!("{url}/{route}")).body(text());
@@ -40,7 +40,7 @@ fn both_give_the_same_answer() {
                 "{route}"
             );
         }
-        let permits = fill(&cpu.handle());
+        let permits = fill(cpu.handle());
         assert_eq!(permits.len(), LIMIT);
         let shed = Client::new().post(format!("{url}/after")).body("text");
         assert_eq!(shed.send().await.unwrap().status(), 503);
@@ -64,7 +64,7 @@ fn a_queued_request_that_is_dropped_never_runs() {
     let _limit = time_limit();
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { cpu_lane().unwrap() });
-    let lane = cpu.handle();
+    let lane = cpu.handle().clone();
     let running = busy(&lane);
     io.block_on(give_up(after::gzip(
         State(lane.clone()),

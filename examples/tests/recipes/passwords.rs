@@ -17,7 +17,7 @@ fn logins_are_answered_or_shed() {
     let _limit = time_limit();
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { cpu_lane().unwrap() });
-    let lane = cpu.handle();
+    let lane = cpu.handle().clone();
     let users = HashMap::from([
         ("alice".to_owned(), hash_of("correct horse").unwrap()),
         ("broken".to_owned(), "no hash".to_owned()),

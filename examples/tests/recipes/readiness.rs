@@ -13,11 +13,11 @@ fn a_saturated_service_is_alive_and_not_ready() {
     let _limit = time_limit();
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { cpu_lane().unwrap() });
-    let url = serve(&io, routes(cpu.handle()));
+    let url = serve(&io, routes(cpu.handle().clone()));
     let ask = async |path| reqwest::get(format!("{url}{path}")).await.unwrap().status();
     io.block_on(async {
         assert_eq!(ask("/ready").await, StatusCode::OK);
-        let full = Full::of(&cpu.handle());
+        let full = Full::of(cpu.handle());
         assert_eq!(ask("/ready").await, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(ask("/live").await, StatusCode::OK);
         full.end().await;

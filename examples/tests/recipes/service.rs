@@ -18,7 +18,7 @@ fn it_computes_sheds_and_shuts_down() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let cpu = cpu_lane().unwrap();
-        let lane = cpu.handle();
+        let lane = cpu.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(serve(listener, cpu, async { drop(stopped.await) }));
 

@@ -26,10 +26,10 @@ fn a_message_stays_in_the_queue_until_there_is_a_permit() {
     io.block_on(async {
         let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 2);
         let cpu = cpu.build().unwrap();
-        let permits = fill(&cpu.handle());
+        let permits = fill(cpu.handle());
         let (queue, messages) = mpsc::channel(1);
         let (stop, stopped) = oneshot::channel();
-        let worker = tokio::spawn(work(cpu.handle(), messages, stopped));
+        let worker = tokio::spawn(work(cpu.handle().clone(), messages, stopped));
         let (first, is_done) = message();
         queue.send(first).await.unwrap();
         // It is still there: there is no room for a second one.
@@ -49,11 +49,11 @@ fn what_has_not_begun_goes_back() {
     let _limit = time_limit();
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
-    let others = busy(&cpu.handle());
+    let others = busy(cpu.handle());
     let (under_way, shutdown) = io.block_on(async {
         let (queue, messages) = mpsc::channel(1);
         let (stop, stopped) = oneshot::channel();
-        let worker = tokio::spawn(work(cpu.handle(), messages, stopped));
+        let worker = tokio::spawn(work(cpu.handle().clone(), messages, stopped));
         let (queued, is_done) = message();
         queue.send(queued).await.unwrap();
         while cpu.handle().metrics().queued == 0 {

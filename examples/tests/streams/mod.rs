@@ -23,7 +23,5 @@ const THREADS: usize = 2;
 
 /// On each backend, with a time limit, on an I/O lane whose threads are named `io`.
 fn with_cpu(test: impl AsyncFn(&Handle)) {
-    on_both(THREADS, |lanes| {
-        lanes.io.block_on(test(&lanes.cpu.handle()))
-    });
+    on_both(THREADS, |lanes| lanes.io.block_on(test(lanes.cpu.handle())));
 }

@@ -48,7 +48,7 @@ async fn main() -> Result<(), Error> {
     let pool = PgPool::connect(&url).await?;
     let cpu = cpu_lane()?;
     let listener = TcpListener::bind("127.0.0.1:3000").await?;
-    axum::serve(listener, routes(cpu.handle(), pool)).await?;
+    axum::serve(listener, routes(cpu.handle().clone(), pool)).await?;
     Ok(())
 }
 

@@ -76,7 +76,7 @@ impl Lanes {
 
     pub fn cpu(&self) -> Cpu {
         match &self.owner {
-            Owner::Twolane(cpu) => Cpu::Twolane(cpu.handle()),
+            Owner::Twolane(cpu) => Cpu::Twolane(cpu.handle().clone()),
             Owner::Plain(cpu) => Cpu::Plain {
                 cpu: cpu.handle().clone(),
                 io: self.io.handle().clone(),

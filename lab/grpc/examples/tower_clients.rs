@@ -119,7 +119,7 @@ fn run(made: Made, layered: bool, url: &str, requests: usize) -> Result<Vec<Dura
     };
     let layer = match &side {
         Side::Tokio(_) => None,
-        Side::Twolane(cpu) => Some(IoLayer::new(&cpu.handle())),
+        Side::Twolane(cpu) => Some(IoLayer::new(cpu.handle())),
     };
     let ask = |path| client.clone().ask(layer.clone(), path);
 

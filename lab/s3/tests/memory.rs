@@ -13,8 +13,8 @@ use object_store_0_14::client::ReqwestConnector;
 use object_store_0_14::path::Path;
 use support::wait::wait_until;
 use support::{BOTH, Lanes, lanes_with};
+use twolane::Backend;
 use twolane::io::{DEFAULT_BODY_LIMIT, IoConnector};
-use twolane::{Backend, Builder};
 use twolane_s3::server::install_cryptography;
 use twolane_s3::torrent::{Event, Torrent};
 
@@ -44,8 +44,8 @@ struct Busy {
 /// Reads the one object on a lane of this kind. Its length is the second of what it returns.
 fn download(torrent: Torrent, backend: Backend, limit: Option<usize>) -> (Busy, usize) {
     install_cryptography();
-    let Lanes { cpu, io: _io } = lanes_with(backend, 1, Builder::enable_histograms);
-    let handle = cpu.handle();
+    let Lanes { cpu, io: _io } = lanes_with(backend, 1, |builder| builder.histograms(true));
+    let handle = cpu.handle().clone();
     let mut connector = IoConnector::new(ReqwestConnector::default(), &handle);
     if let Some(limit) = limit {
         connector = connector.body_limit(limit);

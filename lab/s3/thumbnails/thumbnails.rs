@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = Arc::new(AmazonS3Builder::from_env().build()?);
     let cpu = cpu_lane()?;
     let listener = TcpListener::bind(&address).await?;
-    axum::serve(listener, routes(cpu.handle(), store)).await?;
+    axum::serve(listener, routes(cpu.handle().clone(), store)).await?;
     Ok(())
 }
 

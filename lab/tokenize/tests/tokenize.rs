@@ -15,7 +15,7 @@ fn large_texts_are_jobs_and_small_ones_are_not() {
     let _limit = support::time_limit();
     Runtime::new().unwrap().block_on(async {
         let cpu = cpu_lane().unwrap();
-        let lane = cpu.handle();
+        let lane = cpu.handle().clone();
         let jobs = || lane.metrics().completed;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/tokenize", listener.local_addr().unwrap());

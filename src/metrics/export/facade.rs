@@ -69,9 +69,9 @@ impl MetricsReporter {
     /// let reporter = twolane::metrics::MetricsReporter::new(cpu.handle());
     /// # }
     /// ```
-    pub fn new(cpu: Handle) -> Self {
+    pub fn new(cpu: &Handle) -> Self {
         Self {
-            cpu,
+            cpu: cpu.clone(),
             lane: DEFAULT_LANE.to_owned(),
             interval: Duration::from_secs(10),
             transformer: Box::new(|name| Key::from_name(name.to_owned())),

@@ -52,7 +52,7 @@ impl PrometheusCollector {
     /// let collector = twolane::metrics::PrometheusCollector::new(cpu.handle());
     /// # }
     /// ```
-    pub fn new(cpu: Handle) -> Self {
+    pub fn new(cpu: &Handle) -> Self {
         Self::of_lanes([(DEFAULT_LANE, cpu)])
     }
 
@@ -67,8 +67,10 @@ impl PrometheusCollector {
     /// let collector = twolane::metrics::PrometheusCollector::of_lanes(lanes);
     /// # }
     /// ```
-    pub fn of_lanes<N: Into<String>>(lanes: impl IntoIterator<Item = (N, Handle)>) -> Self {
-        let lanes = lanes.into_iter().map(|(name, cpu)| (name.into(), cpu));
+    pub fn of_lanes<'a, N: Into<String>>(lanes: impl IntoIterator<Item = (N, &'a Handle)>) -> Self {
+        let lanes = lanes
+            .into_iter()
+            .map(|(name, cpu)| (name.into(), cpu.clone()));
         Self {
             lanes: lanes.collect(),
         }

@@ -88,8 +88,8 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// use twolane::{CpuRuntime, watch::Watch};
     ///
-    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap().handle();
-    /// let watcher = cpu.watcher().unwrap();
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
+    /// let watcher = cpu.handle().watcher().unwrap();
     /// println!("{} stalls, {} of the CPU lane", watcher.stalls(), watcher.pool_stalls());
     /// for (culprit, stalls) in watcher.stalls_by_culprit() {
     ///     println!("{culprit:?}: {stalls}"); // `None`: code that the watch does not know
@@ -109,8 +109,8 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// use twolane::{CpuRuntime, watch::Watch};
     ///
-    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap().handle();
-    /// println!("a task that is ready waits {:?}", cpu.io_lag().quantile(0.99));
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
+    /// println!("a task that is ready waits {:?}", cpu.handle().io_lag().quantile(0.99));
     /// # }
     /// ```
     pub fn io_lag(&self) -> DurationHistogram {

@@ -37,7 +37,7 @@ pub use io_handle::IoHandle;
 /// The guide has the measurements, and the smallest piece of work that is worth an
 /// offload: `twolane::guide::cost`.
 ///
-/// The methods are in four groups: [submit](#submit), [reserve](#reserve),
+/// The methods are in five groups: [submit](#submit), [reserve](#reserve), [streams](#streams),
 /// [other handles](#other-handles), [observe](#observe).
 ///
 /// The methods spawn at the handle's [`Priority`](crate::Priority). It is `Normal`, unless
@@ -48,7 +48,7 @@ pub use io_handle::IoHandle;
 /// ```
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let handle = cpu.handle();
+/// let handle = cpu.handle().clone();
 /// let text = tokio::spawn(async move { handle.spawn_cpu(|| "done").await.unwrap() });
 /// assert_eq!(text.await.unwrap(), "done");
 /// # }
@@ -78,7 +78,7 @@ impl Handle {
 /// # #[tokio::main] async fn main() {
 /// use twolane::{CpuRuntime, Priority};
 /// let cpu = CpuRuntime::new().unwrap();
-/// assert_eq!(cpu.handle(), cpu.handle().with_priority(Priority::Low));
+/// assert_eq!(*cpu.handle(), cpu.handle().with_priority(Priority::Low));
 /// assert_ne!(cpu.handle(), CpuRuntime::new().unwrap().handle());
 /// # }
 /// ```

@@ -95,7 +95,7 @@ impl Handle {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// twolane::Handle::set_process_default(Some(cpu.handle()));
+    /// twolane::Handle::set_process_default(Some(cpu.handle().clone()));
     /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn set_process_default(handle: Option<Self>) -> Option<Self> {

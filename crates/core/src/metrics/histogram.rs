@@ -75,7 +75,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().histograms(true).build().unwrap();
     /// assert_eq!(cpu.handle().metrics().run_time.count(), 0);
     /// # }
     /// ```
@@ -92,7 +92,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().histograms(true).build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
     /// let waits = cpu.handle().metrics().queue_wait;
     /// println!("{:?} on average", waits.sum() / waits.count() as u32);
@@ -111,7 +111,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().histograms(true).build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
     /// println!("p99 {:?}", cpu.handle().metrics().run_time.quantile(0.99));
     /// # }
@@ -138,7 +138,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().histograms(true).build().unwrap();
     /// for (at_most, count) in cpu.handle().metrics().queue_wait.buckets() {
     ///     println!("{count} jobs waited for {at_most:?} or a little less");
     /// }

@@ -92,14 +92,14 @@ pub struct Metrics {
     ///
     /// The wait is from the submission, or from the wake-up of a suspended future, to the
     /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `reserve` is not
-    /// included. Empty without [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+    /// included. Empty without [`Builder::histograms`](crate::Builder::histograms).
     pub queue_wait: DurationHistogram,
     /// How long steps took: each run of a closure, each poll of a future. Empty without
-    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+    /// [`Builder::histograms`](crate::Builder::histograms).
     pub run_time: DurationHistogram,
     /// What the bridges of this priority's handles have buffered: bodies by their bytes,
     /// streams by the `size` that their caller gave. Both directions. 0 without
-    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+    /// [`Builder::histograms`](crate::Builder::histograms).
     pub bridge_bytes: u64,
 }
 
@@ -108,7 +108,7 @@ impl Metrics {
     ///
     /// A long closure is in it when it returns. Divide its growth by `threads` and by the
     /// time that has passed, and you have the use of the threads. 0 without
-    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+    /// [`Builder::histograms`](crate::Builder::histograms).
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
 //! Histograms of how long the jobs of a priority waited in its queue, and how long their
-//! steps ran. Any thread adds to them, if the lane has them (`Builder::enable_histograms`).
+//! steps ran. Any thread adds to them, if the lane has them (`Builder::histograms`).
 
 use super::histogram::AtomicHistogram;
 use crate::pace::Took;

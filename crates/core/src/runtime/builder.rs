@@ -152,10 +152,10 @@ impl Builder {
         self
     }
 
-    /// Stops Tokio's paused clock while jobs are queued or run; for tests.
+    /// Sets whether Tokio's paused clock stops while jobs are queued or run; for tests. Default: no.
     ///
     /// For tests with `tokio::time::pause` (`#[tokio::test(start_paused = true)]`). The
-    /// clock stands still as it does for Tokio's own `spawn_blocking`. Without this
+    /// clock then stands still as it does for Tokio's own `spawn_blocking`. Without this
     /// setting the runtime does not know of the jobs and takes itself for idle. It
     /// then advances the clock, and a timeout around a task fires at once, as does one around
     /// `next` of a stream whose stages run.
@@ -172,22 +172,22 @@ impl Builder {
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
     /// use std::time::Duration;
-    /// let cpu = twolane::CpuRuntime::builder().hold_paused_clock().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().hold_paused_clock(true).build().unwrap();
     /// let answer = cpu.spawn_cpu(|| (1..=1_000_000_u64).sum::<u64>());
     /// let in_time = tokio::time::timeout(Duration::from_secs(5), answer).await;
     /// assert_eq!(in_time.unwrap().unwrap(), 500_000_500_000);
     /// # }
     /// ```
     #[cfg(feature = "test-util")]
-    pub fn hold_paused_clock(mut self) -> Self {
-        self.settings.holds_paused_clock = true;
+    pub fn hold_paused_clock(mut self, hold: bool) -> Self {
+        self.settings.holds_paused_clock = hold;
         self
     }
 
-    /// Records how long jobs wait in the queue and how long their steps take, and how much the
-    /// bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
+    /// Sets whether the lane records how long jobs wait in the queue and how long their steps take,
+    /// and how much the bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
     /// [`Metrics`](crate::metrics::Metrics), and the quantiles of each
-    /// [`CallSite`](crate::metrics::CallSite). Default: off, and these are empty.
+    /// [`CallSite`](crate::metrics::CallSite). Default: no, and these are empty.
     ///
     /// Each job reads the clock two to four times, which takes about 100 ns.
     ///
@@ -195,13 +195,13 @@ impl Builder {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().histograms(true).build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
     /// assert_eq!(cpu.handle().metrics().run_time.count(), 1);
     /// # }
     /// ```
-    pub fn enable_histograms(mut self) -> Self {
-        self.settings.has_histograms = true;
+    pub fn histograms(mut self, recorded: bool) -> Self {
+        self.settings.has_histograms = recorded;
         self
     }
 
@@ -276,8 +276,8 @@ impl Builder {
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
         ))?;
-        ticker::start_ticker().map_err(BuildError::no_thread)?;
         settings.base_nice = giveway::start().map_err(BuildError::no_thread)?;
+        ticker::start_ticker().map_err(BuildError::no_thread)?;
         let (messages, receiver) = mpsc::channel();
         let throttle = self.throttle_to_quota.then(Throttle::new).flatten();
         let lane = Lane::new(settings, throttle, io, messages);

@@ -164,9 +164,9 @@ impl CpuRuntime {
         threads::default_threads()
     }
 
-    /// Returns a handle, which spawns at [`Priority::Normal`](crate::Priority::Normal).
+    /// Returns the handle, which spawns at [`Priority::Normal`](crate::Priority::Normal).
     ///
-    /// A handle is cheap to clone, and does not keep the lane running. Keep the
+    /// Clone it to keep it: that is cheap. A handle does not keep the lane running. Keep the
     /// `CpuRuntime` itself in `main`, or where its drop should end the lane.
     ///
     /// # Examples
@@ -178,8 +178,8 @@ impl CpuRuntime {
     /// let handle = cpu.handle();
     /// assert_eq!(handle.spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
-    pub fn handle(&self) -> Handle {
-        self.handle.clone()
+    pub fn handle(&self) -> &Handle {
+        &self.handle
     }
 
     /// Stops admission at once, and returns a future that waits for the end of the lane.

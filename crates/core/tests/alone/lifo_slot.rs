@@ -50,7 +50,7 @@ fn gets_the_other_thread(spawn: fn(&Handle, BoxFuture<bool>) -> Task<bool>) {
             }
             true
         };
-        let outer = spawn(&lanes.cpu.handle(), Box::pin(outer));
+        let outer = spawn(lanes.cpu.handle(), Box::pin(outer));
         // So many that the other thread has had a core, whatever else runs.
         for _ in 0..20_000 {
             if outer.is_finished() {

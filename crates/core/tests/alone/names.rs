@@ -24,7 +24,7 @@ fn sleeps_of_this_thread() -> u64 {
 fn no_submission_waits_for_a_name_that_another_thread_brings() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     cpu.with_name("known");
     let (begin, is_over) = (Barrier::new(2), AtomicBool::new(false));
     thread::scope(|scope| {

@@ -27,7 +27,7 @@ fn a_process_that_computes_finds_out_and_does_nothing_on_a_kernel_that_preempts(
     let mut has_measured = false;
     for backend in BOTH {
         let lanes = lanes_with(backend, cores, |lane| lane);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let is_known = Arc::new(AtomicBool::new(false));
         // More than there are threads on either backend.
         let jobs: Vec<_> = (0..2 * cores + 2)

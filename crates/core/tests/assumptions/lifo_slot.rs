@@ -19,7 +19,7 @@ use twolane_core::{Backend, in_cpu_context};
 fn what_a_job_spawns_with_tokio_goes_before_the_next() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
-    let other = Stuck::start(&lanes.cpu.handle());
+    let other = Stuck::start(lanes.cpu.handle());
     for _ in 0..100 {
         let (ran, has_run) = mpsc::channel();
         let spawns = async move { drop(tokio::spawn(async move { ran.send(()) })) };

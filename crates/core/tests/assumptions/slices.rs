@@ -51,6 +51,7 @@ fn each_priority_has_slices_of_its_own() {
 
 /// Whether the kernel is 6.12 or later, and this process not one that may not ask.
 fn takes_slices() -> bool {
+    giveway::start().unwrap();
     let asks_for_5_ms = || {
         let weight = Weight::raised_by(0).with_slice(Duration::from_millis(5));
         weight.apply().unwrap();

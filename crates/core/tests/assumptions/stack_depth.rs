@@ -197,7 +197,7 @@ fn a_worker_that_waits_for_another_pool_starts_nothing() {
     let (go, wait) = mpsc::channel::<()>();
     let over = Arc::new(AtomicBool::new(false));
     let waiting = {
-        let other = other.handle();
+        let other = other.handle().clone();
         let over = over.clone();
         lanes.cpu.spawn_cpu(move || {
             other
@@ -235,7 +235,7 @@ fn a_drain_job_taken_by_a_waiting_worker_comes_again() {
         let (go, wait) = mpsc::channel::<()>();
         let (waits, is_waiting) = mpsc::channel();
         let native = {
-            let handle = lanes.cpu.handle();
+            let handle = lanes.cpu.handle().clone();
             thread::spawn(move || {
                 handle.install(|| {
                     rayon_core::scope(|scope| {

@@ -25,7 +25,7 @@ fn guarded<S: Stream>(
 #[test]
 fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
     on_both(1, |Lanes { cpu, io: _io }| {
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let (dropped, dropped_on) = mpsc::channel();
 
         // Nothing more to give, or always more, and no room most of the time.
@@ -50,7 +50,7 @@ fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
 #[test]
 fn a_stream_whose_reader_goes_counts_as_cancelled() {
     on_both(1, |Lanes { cpu, io: _io }| {
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let all = handle.stream_from_cpu(stream::iter(0..3), 2, |_| 1);
         assert_eq!(wait(all.try_collect::<Vec<_>>()).unwrap(), [0, 1, 2]);
         let mut full = handle.stream_from_cpu(stream::repeat(1), 2, |_| 1);
@@ -77,7 +77,7 @@ fn a_stream_whose_reader_goes_counts_as_cancelled() {
 fn a_sleeping_pump_is_woken_by_the_end_of_its_reader() {
     let _limit = support::time_limit();
     let lanes = Stepped::new();
-    let handle = lanes.cpu.handle();
+    let handle = lanes.cpu.handle().clone();
     let (dropped, dropped_on) = mpsc::channel();
     let full = handle.stream_from_io(guarded(&dropped, stream::repeat(1)), 1, |_| 1);
     let quiet = handle.stream_from_io(guarded(&dropped, stream::pending::<()>()), 1, |()| 1);
@@ -157,7 +157,7 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
 #[test]
 fn a_deadline_refuses_a_stream_and_does_not_end_it() {
     on_both(1, |Lanes { cpu, io: _io }| {
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let permit = || handle.try_reserve().unwrap();
         let late = permit().with_deadline(Instant::now());
         let mut late = late.stream_from_cpu(stream::iter([1]), 1, |_| 1);

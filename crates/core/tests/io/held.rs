@@ -7,13 +7,13 @@ use std::task::Poll;
 use crate::support::wait::wait_until;
 use crate::support::{lanes_with, with_both};
 use futures::stream::{self, StreamExt};
-use twolane_core::{Builder, Priority};
+use twolane_core::Priority;
 
 #[test]
 fn what_is_buffered_counts_until_it_is_read_or_dropped() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
-        let cpu = lanes.cpu.handle();
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
+        let cpu = lanes.cpu.handle().clone();
         let bytes = || cpu.metrics().bridge_bytes;
         let filled = || {
             let (ended, has_ended) = mpsc::channel();
@@ -42,8 +42,8 @@ fn what_is_buffered_counts_until_it_is_read_or_dropped() {
 #[test]
 fn an_item_that_comes_after_its_reader_has_gone_is_taken_out_of_the_sum() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
-        let cpu = lanes.cpu.handle();
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
+        let cpu = lanes.cpu.handle().clone();
         let (polled, is_polled) = mpsc::channel();
         let (let_go, wait) = mpsc::channel();
         let sized = |size: &usize| *size;

@@ -58,7 +58,7 @@ fn a_stream_spawns_on_the_cpu_lane() {
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
     let stream = stream::iter(0..3).then(|_| spawned());
     assert_eq!(in_cpu_context(stream::iter(0..3)).size_hint(), (3, Some(3)));
-    let bridged = cpu.handle();
+    let bridged = cpu.handle().clone();
     let bridged = bridged.stream_from_cpu(in_cpu_context(stream), 1, |_| 1);
     let threads: Vec<_> = io.block_on(bridged.try_collect()).unwrap();
     assert_eq!(threads.len(), 3);

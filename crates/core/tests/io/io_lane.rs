@@ -59,7 +59,7 @@ fn the_end_of_the_io_runtime_closes_the_lane() {
     with_both(|backend| {
         let limit = |lane: Builder| lane.queue_limit(Priority::Normal, 1);
         let Lanes { cpu, io } = lanes_with(backend, 1, limit);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let _held = handle.try_reserve().unwrap();
         let mut reserve = handle.reserve();
         assert!((&mut reserve).now_or_never().is_none());
@@ -128,7 +128,7 @@ fn nested_work_stays_on_its_own_lane() {
                 twolane_core::spawn_io(async { twolane_core::spawn_cpu(thread_name).await });
             [here, cpu, over_io.await.unwrap().unwrap()]
         };
-        let other = right.handle();
+        let other = right.handle().clone();
         let from_left =
             left.spawn(async move { [nested().await, other.spawn(nested()).await.unwrap()] });
         let from_right = right.spawn(nested());

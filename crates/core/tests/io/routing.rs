@@ -41,7 +41,7 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
         let closure = cpu.spawn_cpu(|| twolane_core::spawn_io(polled_on()).wait().unwrap());
         assert_eq!(closure.wait().unwrap(), on_io, "a closure");
 
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let children = cpu.spawn_cpu(move || {
             let child = || handle.spawn_io(polled_on()).wait().unwrap();
             rayon::join(child, child)
@@ -49,7 +49,7 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
         let (left, right) = children.wait().unwrap();
         assert_eq!([left, right], [on_io, on_io], "rayon children");
 
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let plain = std::thread::spawn(move || handle.spawn_io(polled_on()).wait().unwrap());
         assert_eq!(plain.join().unwrap(), on_io, "a plain thread");
     });
@@ -61,7 +61,7 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
 fn dropping_the_task_aborts_its_future_on_the_io_lane() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let (dropped, dropped_on) = mpsc::channel();
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let job = cpu.spawn_cpu(move || {
             let (lasts, polled) = lasts(Dropped(dropped));
             let task = handle.spawn_io(lasts);

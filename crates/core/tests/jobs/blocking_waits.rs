@@ -24,7 +24,7 @@ fn refusal<T>(outcome: Result<T, JoinError>) -> String {
 fn who_is_no_thread_of_the_lane_may_wait_for_it() {
     with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
         assert_eq!(cpu.spawn(async { 2 }).wait().unwrap(), 2);
         let plain = handle.clone();
@@ -47,8 +47,8 @@ fn who_is_no_thread_of_the_lane_may_wait_for_it() {
 fn async_code_on_the_io_lane_may_not_wait() {
     with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
-        let stuck = Stuck::start(&cpu.handle());
-        let handle = cpu.handle();
+        let stuck = Stuck::start(cpu.handle());
+        let handle = cpu.handle().clone();
         let wait = move || handle.spawn_cpu(|| 1).wait();
         let waits = wait.clone();
         let task = io.block_on(io.spawn(async move { waits() })).unwrap_err();
@@ -62,7 +62,7 @@ fn async_code_on_the_io_lane_may_not_wait() {
         let done = cpu.spawn_cpu(|| 2);
         wait_until(|| done.is_finished());
         assert_eq!(io.block_on(async { done.wait() }).unwrap(), 2);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let in_place = move || tokio::task::block_in_place(|| handle.spawn_cpu(|| 3).wait());
         let in_place = io.spawn(async move { in_place() });
         assert_eq!(io.block_on(in_place).unwrap().unwrap(), 3);
@@ -77,7 +77,7 @@ fn nor_may_it_wait_for_a_place_a_shutdown_or_an_installed_closure() {
         let Lanes { cpu, io } = support::lanes_with(backend, 1, |builder| {
             builder.queue_limit(Priority::Normal, 1)
         });
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let stuck = Stuck::<()>::start(&handle);
         let in_async = |wait: fn(&CpuRuntime, &Handle)| {
             let blocks = panic::AssertUnwindSafe(|| io.block_on(async { wait(&cpu, &handle) }));
@@ -106,7 +106,7 @@ fn nor_may_it_wait_for_a_place_a_shutdown_or_an_installed_closure() {
 fn who_may_wait_for_a_task_may_wait_for_a_place_a_shutdown_and_an_installed_closure() {
     with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let waits = move |handle: &Handle| {
             let place = handle.reserve().wait().unwrap();
             let installed = match backend {
@@ -218,7 +218,7 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
 fn a_blocking_thread_may_wait_for_the_lane() {
     with_both(|backend| {
         let lanes = lanes(backend, 1);
-        let handle = lanes.cpu.handle();
+        let handle = lanes.cpu.handle().clone();
         let waits = || {
             let handle = handle.clone();
             async move {

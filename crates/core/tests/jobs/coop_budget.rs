@@ -32,7 +32,7 @@ where
         let io = current_thread();
         let cpu = CpuRuntime::builder().backend(backend).worker_threads(1);
         let cpu = set(cpu.io_handle(io.handle().clone())).build().unwrap();
-        let turns = turns_of_another(&io, reader(&cpu.handle()));
+        let turns = turns_of_another(&io, reader(cpu.handle()));
         assert!(
             turns >= things / PER_TURN,
             "{turns} turns for the other task in {things} ready ones"
@@ -118,8 +118,8 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
             }
         };
         // On the thread of a `block_on`, and in a task.
-        io.block_on(async { waits(&cpu.handle()) });
-        let handle = cpu.handle();
+        io.block_on(async { waits(cpu.handle()) });
+        let handle = cpu.handle().clone();
         let in_a_task = async move { waits(&handle) };
         let other = current_thread();
         other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
@@ -134,7 +134,7 @@ fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     const ITEMS: usize = 300;
     const JOBS: usize = 200;
     on_both(1, |lanes| {
-        let stuck = Stuck::start(&lanes.cpu.handle());
+        let stuck = Stuck::start(lanes.cpu.handle());
         let mut receiver = full(ITEMS);
         let ran = Arc::new(AtomicUsize::new(0));
         let before = ran.clone();
@@ -185,7 +185,7 @@ fn closures_have_no_budget() {
     }
     with_both(|backend| {
         let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         for panics in [false, true] {
             let spends = async move {
                 while coop::has_budget_remaining() {

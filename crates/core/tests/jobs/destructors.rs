@@ -38,7 +38,7 @@ impl Future for Panics {
 #[test]
 fn the_future_of_a_job_that_panics_sees_the_panic() {
     on_both(1, |lanes| {
-        let (cpu, (send, seen)) = (lanes.cpu.handle(), channel());
+        let (cpu, (send, seen)) = (lanes.cpu.handle().clone(), channel());
         for panics in [false, true] {
             let future = || {
                 let panicking = send.clone();
@@ -65,7 +65,7 @@ fn a_panic_of_a_cancelled_job_s_destructor_is_not_its_outcome() {
             panicking: send,
             panics: true,
         };
-        let task = suspended(&lanes.cpu.handle(), sees);
+        let task = suspended(lanes.cpu.handle(), sees);
         task.abort();
         assert!(task.wait().unwrap_err().is_cancelled());
         assert!(!seen.recv().unwrap());

@@ -36,7 +36,7 @@ fn a_queued_job_that_ends_is_dropped_on_its_lane() {
     let _limit = time_limit();
     for (backend, is_closure) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let stuck = Stuck::start(&cpu);
         let (dropped, drops) = mpsc::channel();
         let captured = || Dropped(dropped.clone());
@@ -88,7 +88,7 @@ fn what_has_begun_is_gone_when_its_aborted_task_ends() {
     let _limit = time_limit();
     for (backend, is_suspended) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (go, let_go) = mpsc::channel();
         let is_gone = Arc::<AtomicBool>::default();
         let held = DropsLate {
@@ -125,7 +125,7 @@ fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
     for (backend, by_drop) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let lanes = lanes(backend, 1);
         let (dropped, drops) = mpsc::channel();
-        let task = suspended(&lanes.cpu.handle(), Dropped(dropped));
+        let task = suspended(lanes.cpu.handle(), Dropped(dropped));
         if by_drop {
             drop(task);
         } else {
@@ -229,7 +229,7 @@ fn what_a_finished_job_left_behind_is_not_told_to_end() {
 fn a_handle_gives_its_deadline_to_each_of_its_jobs() {
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, |lane| lane.queue_limit(Priority::Normal, 2));
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let late = cpu.with_deadline(Instant::now());
         let late = late.with_deadline(Instant::now() + NEVER).with_name("late");
         assert!(is_expired(late.spawn_cpu(|| ())));

@@ -94,7 +94,7 @@ fn a_late_job_goes_before_those_that_gave_way() {
 #[test]
 fn a_steady_arrival_does_not_starve_it() {
     on_both(1, |lanes| {
-        let busy = Busy::with(3, &lanes.cpu.handle());
+        let busy = Busy::with(3, lanes.cpu.handle());
         let ran = busy.count();
         let long = lanes.cpu.spawn(async move {
             // Three times it gave way, and another job ran.

@@ -22,7 +22,7 @@ use futures::stream::{FuturesUnordered, TryStreamExt};
 fn the_first_error_cancels_the_rest() {
     for (by_panic, by_collect) in [(false, false), (false, true), (true, false), (true, true)] {
         on_both(1, |lanes| {
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let ran = Arc::new(AtomicUsize::new(0));
 
             let (began, begins) = mpsc::channel();

@@ -26,7 +26,7 @@ fn on_large_stack(test: impl FnOnce() + Send) {
 #[test]
 fn what_a_job_captures_may_fill_half_of_a_stack() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         on_large_stack(|| {
             let large = [1_u8; CAPTURED];
             let permit = || cpu.try_reserve().unwrap();
@@ -51,7 +51,7 @@ fn what_a_job_captures_may_fill_half_of_a_stack() {
 #[test]
 fn an_output_may_be_as_large_as_that_of_a_tokio_task() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         on_large_stack(|| {
             let tasks = [
                 cpu.spawn_cpu(|| [1_u8; RETURNED]),

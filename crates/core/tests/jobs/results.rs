@@ -165,7 +165,7 @@ fn destructors_that_panic_are_survived() {
         still_there();
 
         // The captures of a closure that never ran.
-        let (stuck, let_go) = support::Stuck::start(&cpu.handle()).split();
+        let (stuck, let_go) = support::Stuck::start(cpu.handle()).split();
         let captured = PanicsOnDrop;
         drop(cpu.spawn_cpu(move || drop(captured)));
         let_go.send(()).unwrap();
@@ -173,7 +173,7 @@ fn destructors_that_panic_are_survived() {
         still_there();
 
         // A future's, dropped in suspension.
-        drop(support::suspended(&cpu.handle(), PanicsOnDrop));
+        drop(support::suspended(cpu.handle(), PanicsOnDrop));
         still_there();
 
         // A future's own, after it was ready: the output counts.
@@ -191,6 +191,7 @@ fn destructors_that_panic_are_survived() {
         assert_eq!(cpu.spawn(ReadyThenPanics(PanicsOnDrop)).wait().unwrap(), 8);
         assert_eq!(
             cpu.handle()
+                .clone()
                 .spawn_io(ReadyThenPanics(PanicsOnDrop))
                 .wait()
                 .unwrap(),
@@ -202,7 +203,7 @@ fn destructors_that_panic_are_survived() {
         cpu.spawn_cpu(|| PanicsOnDrop).detach();
         cpu.spawn(async { PanicsOnDrop }).detach();
         cpu.handle().spawn_io(async { PanicsOnDrop }).detach();
-        let (task, let_go) = support::Stuck::start(&cpu.handle()).split();
+        let (task, let_go) = support::Stuck::start(cpu.handle()).split();
         drop(task);
         let_go.send(PanicsOnDrop).unwrap();
         still_there();

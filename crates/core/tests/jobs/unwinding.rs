@@ -41,7 +41,7 @@ fn a_shutdown_is_passed_on_without_a_panic() {
     for backend in BOTH {
         let lanes = lanes(backend, 1);
         let inner = cpu_lane(backend, 1, lanes.io.handle());
-        let start = || suspended(&inner.handle(), ());
+        let start = || suspended(inner.handle(), ());
         let jobs = [
             lanes.cpu.spawn(or_unwind(start())),
             lanes.cpu.spawn(by_a_task_of_tokio(start())),

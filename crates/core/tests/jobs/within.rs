@@ -17,7 +17,7 @@ const NEVER: Duration = Duration::from_secs(3_600);
 #[test]
 fn the_time_is_up() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (tells, told) = mpsc::channel();
         let running = cpu.spawn_cpu_with(move |job| {
             tells.send("begun").unwrap();
@@ -53,7 +53,7 @@ fn the_time_is_up() {
 #[test]
 fn the_job_ends_in_time() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         assert_eq!(block_on(cpu.spawn_cpu(|| 42).within(NEVER)).unwrap(), 42);
         let panics = cpu.spawn_cpu(|| panic!("in time"));
         assert!(block_on(panics.within(NEVER)).unwrap_err().is_panic());
@@ -74,7 +74,7 @@ fn the_job_ends_in_time() {
 #[test]
 fn the_time_is_up_whatever_becomes_of_the_io_runtime() {
     on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let [before, after] = [(); 2].map(|()| Stuck::<()>::start(&cpu).split());
         let mut limited = Box::pin(before.0.within(SOON.max(Duration::from_millis(20))));
         let mut cx = Context::from_waker(Waker::noop());
@@ -98,7 +98,7 @@ fn the_time_is_up_though_no_thread_drives_the_io_runtime() {
         let late = block_on(lane.spawn(pending::<()>()).within(SOON));
         assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
         // On a thread of the lane as well.
-        let cpu = lane.handle();
+        let cpu = lane.handle().clone();
         let waits = lane.spawn(async move { cpu.spawn(pending::<()>()).within(SOON).await });
         let late = waits.wait().unwrap();
         assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
@@ -115,7 +115,7 @@ fn a_waker_that_panics_ends_no_timer() {
         }
     }
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let panics = Waker::from(Arc::new(Panics));
         let mut first = Box::pin(cpu.spawn(pending::<()>()).within(SOON));
         assert!(
@@ -142,7 +142,7 @@ fn what_is_awaited_in_time_leaves_nothing() {
         fn wake(self: Arc<Self>) {}
     }
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let awaiter = Arc::new(Awaiter);
         let waker = Waker::from(awaiter.clone());
         let limited = || {
@@ -165,7 +165,7 @@ fn what_is_awaited_in_time_leaves_nothing() {
 #[test]
 fn a_call_says_shut_down() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.cpu.shutdown_background();
         drop(lanes.cpu);
         let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err().to_string();

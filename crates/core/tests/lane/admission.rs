@@ -35,7 +35,7 @@ pub(crate) fn is_full(cpu: &Handle) -> bool {
 fn a_full_queue_refuses() {
     with_both(|backend| {
         let lanes = limited(backend, 2);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let running = Stuck::start(&cpu);
         let queued = cpu.spawn_cpu(|| 1);
         let full = cpu.try_reserve().unwrap_err();
@@ -64,7 +64,7 @@ fn a_full_queue_refuses() {
 fn a_place_is_free_when_the_captures_are_gone() {
     with_both(|backend| {
         let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         // It needs no place, and so does not take the only one.
         let stuck = Stuck::start(&cpu.without_limit());
         let queued = cpu.spawn_cpu(|| 1);
@@ -97,7 +97,7 @@ fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
         let lanes = lanes_with(backend, 1, |builder| {
             builder.queue_limit(Priority::Normal, 1)
         });
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let job = cpu.spawn(async {
             let in_io = twolane_core::spawn_io(async {
                 // The job that waits for this one holds the only permit.

@@ -32,6 +32,6 @@ fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
         queued.wait().unwrap();
     }
     // All of the lane's workers are there again.
-    let all: Vec<_> = (0..2).map(|_| Stuck::start(&lanes.cpu.handle())).collect();
+    let all: Vec<_> = (0..2).map(|_| Stuck::start(lanes.cpu.handle())).collect();
     all.into_iter().for_each(Stuck::end);
 }

@@ -9,7 +9,7 @@ use crate::support::wait::wait_until;
 use crate::support::{Stuck, child, lanes, lanes_with, on_both, time_limit, with_both};
 use futures::{StreamExt, stream};
 use twolane_core::metrics::CallSite;
-use twolane_core::{Backend, Builder, Handle, Priority};
+use twolane_core::{Backend, Handle, Priority};
 
 /// The jobs of each site.
 fn jobs(cpu: &Handle) -> BTreeMap<String, u64> {
@@ -28,7 +28,7 @@ fn only(cpu: &Handle) -> CallSite {
 #[test]
 fn a_line_is_a_site() {
     on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         assert!(cpu.call_sites().is_empty());
         let again = || (line!(), cpu.spawn_cpu(|| 1).wait().unwrap());
         let (line, _) = again();
@@ -45,7 +45,7 @@ fn a_line_is_a_site() {
 fn all_forms_know_their_caller() {
     with_both(|backend| {
         let lanes = lanes(backend, 2);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let reserve = || cpu.reserve().wait().unwrap();
         cpu.spawn_cpu(|| ()).wait().unwrap();
         cpu.spawn_cpu_with(|_| Ok(())).wait().unwrap();
@@ -110,7 +110,7 @@ fn what_runs_now_is_listed_with_its_time() {
 fn a_name_replaces_the_line() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     let decode = cpu.with_name("decode");
     decode.spawn_cpu(|| ()).wait().unwrap();
     decode.spawn(async {}).wait().unwrap();
@@ -142,7 +142,7 @@ fn counts_are_exact() {
     const THREADS: u64 = 12;
     const JOBS: u64 = 2_000;
     on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (ran, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
         let odd = cpu.with_name("odd");
         let submit = |n: u64| {
@@ -180,8 +180,8 @@ fn counts_are_exact() {
 #[test]
 fn the_first_runs_are_all_timed() {
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
-        let cpu = lanes.cpu.handle();
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
+        let cpu = lanes.cpu.handle().clone();
         let running = Stuck::start(&cpu);
         let site = only(&cpu);
         assert_eq!((site.jobs, site.samples), (1, 0));
@@ -211,7 +211,7 @@ fn the_first_runs_are_all_timed() {
 #[test]
 fn a_lane_without_histograms_has_sums_and_no_quantiles() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         cpu.spawn_cpu(|| 1).wait().unwrap();
         let site = only(&cpu);
         assert_eq!((site.jobs, site.samples), (1, 1));
@@ -232,7 +232,7 @@ fn names_by_mistake_do_not_fill_the_memory() {
         return;
     }
     let lanes = lanes(Backend::Rayon, 2);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     for n in 0..NAMES {
         let named = cpu.with_name(&format!("request {n}"));
         named.spawn_cpu(|| ()).wait().unwrap();

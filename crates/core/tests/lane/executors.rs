@@ -11,7 +11,7 @@ use crate::support::{Stuck, on_both};
 #[test]
 fn hypers_client_has_its_connections_on_the_io_lane() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let app = axum::Router::new().route("/", axum::routing::get(|| async { "answer" }));
         let listener = lanes
             .io

@@ -47,7 +47,7 @@ fn a_window_does() {
     const WINDOW: usize = 4;
     with_both(|backend| {
         let lanes = with_limit_of_one(backend);
-        let (cpu, parts) = (lanes.cpu.handle(), Parts::default());
+        let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
         let of_job = parts.clone();
         let job = lanes.cpu.spawn(async move {
             let tasks = stream::iter(0..PARTS).map(|_| {
@@ -74,7 +74,7 @@ fn permits_of_their_own_do() {
     }
     with_both(|backend| {
         let lanes = with_limit_of_one(backend);
-        let (cpu, parts) = (lanes.cpu.handle(), Parts::default());
+        let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
         let of_job = parts.clone();
         let job = move || tokio::spawn(submit_each(cpu, of_job));
         let submits = lanes.cpu.spawn_cpu(job);

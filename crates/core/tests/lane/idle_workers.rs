@@ -14,7 +14,7 @@ fn install_finds_a_worker_that_parks() {
     let _limit = time_limit();
     for threads in [1, 2] {
         let lanes = lanes(Backend::Rayon, threads);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         for n in 0..10_000 {
             assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
             if n % 2 == 0 {
@@ -119,7 +119,7 @@ fn no_job_is_left_between_two_workers() {
     let _limit = time_limit();
     for threads in [1, 2, 3] {
         let lanes = lanes(Backend::Rayon, threads);
-        let handle = lanes.cpu.handle();
+        let handle = lanes.cpu.handle().clone();
         let submitters = [0, 1, 7, 50].map(|every| {
             let handle = handle.clone();
             lanes.io.spawn(async move {

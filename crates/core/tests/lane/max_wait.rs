@@ -32,7 +32,7 @@ fn fill(cpu: &Handle) -> Vec<Task<usize>> {
 fn a_full_lane_refuses_and_says_when_to_come_back() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let running = Stuck::start(&cpu);
         let queued = fill(&cpu);
         assert_eq!(queued.len(), AT_FIRST - 1);
@@ -62,7 +62,7 @@ fn a_full_lane_refuses_and_says_when_to_come_back() {
 fn a_permit_that_was_tried_refuses_no_job_and_may_be_refused_itself() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let mut uploads: Vec<_> = (0..180).map(|_| cpu.try_reserve().unwrap()).collect();
         let running = Stuck::start(&cpu);
         let queued = fill(&cpu);
@@ -83,7 +83,7 @@ fn a_permit_that_was_tried_refuses_no_job_and_may_be_refused_itself() {
 fn a_permit_that_was_waited_for_is_not_refused() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let permit = cpu.reserve().wait().unwrap();
         let mut next = cpu.reserve();
         assert!(look(&mut next).is_pending());
@@ -107,7 +107,7 @@ fn a_permit_that_is_kept_is_forgotten_after_a_while() {
         let lanes = lanes_with(backend, 1, |builder| {
             builder.max_wait(Priority::Normal, Duration::from_millis(20))
         });
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let kept: Vec<_> = (0..10).map(|_| cpu.reserve().wait().unwrap()).collect();
         drop(kept);
     });
@@ -122,7 +122,7 @@ fn who_waits_for_time_holds_no_permit_of_the_limit_in_jobs() {
             let builder = builder.max_wait(Priority::Normal, LONG);
             builder.queue_limit(Priority::Normal, 2 * AT_FIRST)
         });
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let running = Stuck::start(&cpu);
         let queued = fill(&cpu);
         let mut waiters: Vec<_> = (0..20).map(|_| cpu.reserve()).collect();
@@ -138,7 +138,7 @@ fn who_waits_for_time_holds_no_permit_of_the_limit_in_jobs() {
 fn a_shutdown_ends_the_wait_for_room() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let permit = cpu.reserve().wait();
         let mut reserve = cpu.reserve();
         assert!(look(&mut reserve).is_pending());
@@ -156,7 +156,7 @@ fn a_shutdown_ends_the_wait_for_room() {
 fn jobs_of_jobs_are_not_refused_and_count() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let own = cpu.clone();
         let parts = cpu.spawn_cpu(move || {
             let parts: Vec<_> = (0..100).map(|n| own.spawn_cpu(move || n)).collect();
@@ -178,7 +178,7 @@ fn jobs_of_jobs_are_not_refused_and_count() {
 fn a_job_that_was_cancelled_before_it_began_counts_no_time() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let running = Stuck::start(&cpu);
         let queued = fill(&cpu);
         assert!(is_full(&cpu));
@@ -217,12 +217,12 @@ fn a_stream_counts_what_a_job_waits_for_and_not_all_that_it_has_left() {
         site.unwrap().total_run
     };
     with_both(|backend| {
-        let took = read(&support::lanes(backend, 1).cpu.handle());
+        let took = read(support::lanes(backend, 1).cpu.handle());
         let lanes = lanes_with(backend, 1, |builder| {
             // Two times all that a stream has is more than that; some steps are far less.
             builder.max_wait(Priority::Normal, took * 3 / 2)
         });
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         read(&cpu);
         let held = Stuck::start(&cpu.without_limit());
         let running = [(), ()].map(|()| export(&cpu.without_limit()));
@@ -238,7 +238,7 @@ fn a_stream_counts_what_a_job_waits_for_and_not_all_that_it_has_left() {
 fn futures_that_wait_keep_nobody_away() {
     with_both(|backend| {
         let lanes = limited(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let waiting: Vec<_> = (0..10 * AT_FIRST).map(|n| suspended(&cpu, n)).collect();
         assert!(!is_full(&cpu));
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
@@ -255,7 +255,7 @@ fn a_stream_that_waits_for_its_reader_keeps_nobody_away_in_time() {
             let builder = builder.max_wait(Priority::Normal, LONG);
             builder.queue_limit(Priority::Normal, 2 * AT_FIRST)
         });
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let numbers = || futures::stream::iter(0..3_u64);
         let streams: Vec<_> = (0..2 * AT_FIRST)
             .map(|n| {

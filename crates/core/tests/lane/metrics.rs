@@ -3,7 +3,6 @@
 
 use crate::support::wait::wait_until;
 use crate::support::{Stuck, lanes_with, on_both, with_both};
-use twolane_core::Builder;
 
 #[test]
 fn nothing_is_timed_unless_the_lane_is_told_to() {
@@ -24,8 +23,8 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
 fn waits_and_steps_are_timed() {
     use std::time::Duration;
     with_both(|backend| {
-        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
-        let cpu = lanes.cpu.handle();
+        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
+        let cpu = lanes.cpu.handle().clone();
         assert_eq!(cpu.metrics().queue_wait.count(), 0);
         assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
         let (running, end) = Stuck::start(&cpu).split();

@@ -31,7 +31,7 @@ fn recursion_deeper_than_the_limit_ends() {
     with_both(|backend| {
         let lanes = limited(backend, 1);
         assert_eq!(lanes.cpu.spawn(countdown(50)).wait().unwrap(), 50);
-        assert!(!is_full(&lanes.cpu.handle()));
+        assert!(!is_full(lanes.cpu.handle()));
     });
 }
 
@@ -47,7 +47,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
                     false => builder,
                 }
             });
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
             let _high_is_full = high.try_reserve().unwrap();
             let outer = cpu.spawn(async move {
@@ -64,7 +64,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
         }
         // From a job that has no permit.
         let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
         let _permit = cpu.try_reserve().unwrap();
         let outer = high.spawn(async move {
@@ -79,7 +79,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
 fn what_goes_on_in_the_io_lane_keeps_no_permit() {
     with_both(|backend| {
         let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (polled, is_polled) = mpsc::channel();
         let background = async move {
             polled.send(()).unwrap();
@@ -98,7 +98,7 @@ fn what_goes_on_in_the_io_lane_keeps_no_permit() {
 fn what_a_job_leaves_on_the_io_lane_needs_permits() {
     with_both(|backend| {
         let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         // The job detaches its task, or what the job hands the task to does.
         for in_job in [true, false] {
             let (go, begin) = tokio::sync::oneshot::channel::<()>();

@@ -45,7 +45,7 @@ fn jobs(n: usize) -> (Vec<Job>, Witness) {
 /// `queue` queues the jobs while both threads of the lane are stuck. Then one of them
 /// takes the first job. Returns the order in which the other one runs the rest.
 fn order(lanes: &Stepped, witness: Witness, queue: impl FnOnce() -> Vec<Task<()>>) -> Vec<usize> {
-    let [one, other] = [(); 2].map(|()| Stuck::start(&lanes.cpu.handle()).split());
+    let [one, other] = [(); 2].map(|()| Stuck::start(lanes.cpu.handle()).split());
     let mut tasks = queue();
     let first = tasks.remove(0);
     one.1.send(()).unwrap();

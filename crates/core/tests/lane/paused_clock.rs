@@ -23,7 +23,7 @@ fn the_clock_stands_until_the_awaiter_is_woken() {
         .unwrap();
     for backend in BOTH {
         let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
-        let settings = settings.hold_paused_clock();
+        let settings = settings.hold_paused_clock(true);
         let cpu = settings.io_handle(io.handle().clone()).build().unwrap();
         paused.block_on(async {
             for _ in 0..100 {
@@ -74,7 +74,7 @@ async fn a_future_lets_the_clock_go() {
     for backend in BOTH {
         let cpu = lane(backend);
         let start = Instant::now();
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let sleeper = cpu.spawn(async move {
             compute();
             handle
@@ -99,7 +99,7 @@ async fn a_nested_job_holds_the_clock() {
     let _limit = time_limit();
     for backend in BOTH {
         let cpu = lane(backend);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let outer = cpu.spawn_cpu(move || handle.spawn_cpu(compute));
         let inner = stands(outer).await.unwrap();
         stands(inner).await.unwrap();

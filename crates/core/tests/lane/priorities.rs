@@ -99,7 +99,7 @@ fn an_explicit_handle_wins() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let (high, low) = (Priority::High, Priority::Low);
         let [high, low] = [high, low].map(|priority| cpu.handle().with_priority(priority));
-        let normal = cpu.handle();
+        let normal = cpu.handle().clone();
         let nested = high.spawn(async move {
             let by_handle = normal.spawn_cpu(thread_name).await.unwrap();
             let by_entered = {
@@ -118,7 +118,7 @@ fn an_explicit_handle_wins() {
 #[test]
 fn a_late_urgent_job_passes_a_full_queue() {
     on_both(2, |Lanes { cpu, io: _io }| {
-        let stuck = [(); 2].map(|()| Stuck::start(&cpu.handle()).split());
+        let stuck = [(); 2].map(|()| Stuck::start(cpu.handle()).split());
         let queued: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
         let urgent = cpu.handle().with_priority(Priority::High);
         assert_eq!(urgent.spawn_cpu(|| 7).wait().unwrap(), 7);

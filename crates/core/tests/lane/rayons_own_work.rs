@@ -12,7 +12,7 @@ fn a_busy_lane_does_not_starve_rayon() {
     let _limit = time_limit();
     for threads in [1, 2] {
         let lanes = lanes(Backend::Rayon, threads);
-        let _busy = Busy::with(2 * threads, &lanes.cpu.handle());
+        let _busy = Busy::with(2 * threads, lanes.cpu.handle());
         let (sent, received) = mpsc::channel();
         let leaves = move || rayon::spawn(move || sent.send("native").unwrap());
         lanes.cpu.spawn_cpu(leaves).wait().unwrap();

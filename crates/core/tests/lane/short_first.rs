@@ -58,7 +58,7 @@ fn begins(
 #[test]
 fn they_begin_first() {
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let (short, long) = (short(&cpu), long(&cpu));
         let order = begins(&cpu, |submit| {
             (0..2).for_each(|_| submit(&long, "long"));
@@ -82,7 +82,7 @@ fn a_long_job_has_its_turn_among_short_ones_that_never_end() {
         short.spawn_cpu(another).detach();
     }
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let (short, long) = (short(&cpu), long(&cpu));
         let is_over = Arc::new(AtomicBool::new(false));
         (0..2).for_each(|_| submit_another(&short, &is_over));
@@ -98,7 +98,7 @@ fn a_long_job_has_its_turn_among_short_ones_that_never_end() {
 #[test]
 fn a_short_job_has_its_turn_among_short_futures_that_never_end() {
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let is_over = Arc::<AtomicBool>::default();
         let yields = |over: Arc<AtomicBool>| async move {
             while !over.load(SeqCst) {
@@ -131,7 +131,7 @@ fn jobs_that_came_before_their_line_was_known_do_not_wait_for_a_turn_each() {
         short.spawn_cpu(another).detach();
     }
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let (short, new) = (short(&cpu), cpu.with_name("new"));
         let is_over = Arc::<AtomicBool>::default();
         let (tell, told) = mpsc::channel();
@@ -159,7 +159,7 @@ fn jobs_that_came_before_their_line_was_known_do_not_wait_for_a_turn_each() {
 #[test]
 fn one_job_of_a_new_line_is_tried_at_a_time() {
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let long = long(&cpu);
         let new = |submit: &dyn Fn(&Handle, &'static str), name| submit(&cpu, name);
         let order = begins(&cpu, |submit| {
@@ -175,7 +175,7 @@ fn one_job_of_a_new_line_is_tried_at_a_time() {
 #[test]
 fn a_site_that_turns_long_passes_no_more() {
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let (changes, long) = (short(&cpu), long(&cpu));
         let order = || {
             let order = begins(&cpu, |submit| {
@@ -196,7 +196,7 @@ fn a_site_that_turns_long_passes_no_more() {
 #[test]
 fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let (short, long) = (short(&cpu), long(&cpu));
         let (ends, ended) = mpsc::channel();
         let order = begins(&cpu, |submit| {
@@ -223,7 +223,7 @@ fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
 #[test]
 fn a_long_future_that_is_woken_in_its_own_step_passes_no_more() {
     on_both(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let long = long(&cpu);
         let (steps, stepped) = mpsc::channel();
         let order = begins(&cpu, |submit| {
@@ -252,8 +252,8 @@ fn it_takes_a_permit_as_any_other() {
         limited.short_jobs_first(true)
     };
     with(limited, |Lanes { cpu, io: _io }| {
-        let short = short(&cpu.handle());
-        let held = Stuck::start(&cpu.handle());
+        let short = short(cpu.handle());
+        let held = Stuck::start(cpu.handle());
         let queued = short.spawn_cpu(|| ());
         let refused = short.spawn_cpu(|| ()).wait().unwrap_err();
         assert_eq!(refused.kind(), twolane_core::JoinErrorKind::QueueFull);

@@ -149,7 +149,7 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
     }
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         for priority in ALL {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
             assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");

@@ -48,7 +48,7 @@ fn a_socket_there_fails_and_says_why() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
     let bind = async { tokio::net::TcpListener::bind("127.0.0.1:0").await };
-    let task = tokio_of(&lanes.cpu.handle()).spawn(bind);
+    let task = tokio_of(lanes.cpu.handle()).spawn(bind);
     let panic = lanes.io.block_on(task).unwrap_err().into_panic();
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap();
@@ -59,7 +59,7 @@ fn a_socket_there_fails_and_says_why() {
 fn its_tasks_are_counted() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     let (let_go, wait) = tokio::sync::oneshot::channel::<()>();
     let task = tokio_of(&cpu).spawn(wait);
     assert_eq!(cpu.metrics().tokio_tasks, 1);
@@ -86,7 +86,7 @@ fn its_tasks_are_counted() {
 fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     let tokio = tokio_of(&cpu);
     let waits = tokio.spawn(std::future::pending::<()>());
     let (let_go, wait) = mpsc::channel::<()>();
@@ -114,7 +114,7 @@ fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
 fn a_task_that_is_spawned_beside_a_shutdown_runs_once_or_never_and_none_does_after_it() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
-    let tokio = tokio_of(&lanes.cpu.handle());
+    let tokio = tokio_of(lanes.cpu.handle());
     let runs = Arc::new(AtomicUsize::new(0));
     let spawn = || {
         let runs = runs.clone();
@@ -142,7 +142,7 @@ fn a_task_that_is_spawned_beside_a_shutdown_runs_once_or_never_and_none_does_aft
 fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let task = tokio_of(&lanes.cpu.handle()).spawn(async {
+    let task = tokio_of(lanes.cpu.handle()).spawn(async {
         let inner = CpuRuntime::builder().worker_threads(1).build().unwrap();
         let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
         let bound = inner.handle().spawn_io(async move { bind().await });

@@ -16,7 +16,7 @@ fn tokios_own_tasks_get_their_turn() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
     // When one runs, the other is queued.
-    let _busy = Busy::with(2, &lanes.cpu.handle());
+    let _busy = Busy::with(2, lanes.cpu.handle());
     let (had, has_had) = mpsc::channel();
     let spawns = async move {
         tokio::spawn(async move {

@@ -79,7 +79,7 @@ fn debug_tells_the_state() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io } = lanes(backend, 2);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         cpu.handle().spawn_io(async {}).wait().unwrap();
         let name = format!("backend: {backend:?}");
         let open = [
@@ -129,7 +129,7 @@ fn debug_tells_the_state() {
 fn debug_of_errors_tells_what_happened() {
     let _limit = support::time_limit();
     let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
-    let handle = cpu.handle();
+    let handle = cpu.handle().clone();
     let panicked = cpu.spawn_cpu(|| panic!("no such row")).wait();
     shows(
         &panicked.unwrap_err(),

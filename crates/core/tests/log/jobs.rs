@@ -28,7 +28,7 @@ fn a_panic_that_no_task_will_carry() {
         says("a future");
 
         // Its task is dropped while it runs.
-        let Stuck { task, .. } = Stuck::<()>::start(&cpu.handle());
+        let Stuck { task, .. } = Stuck::<()>::start(cpu.handle());
         drop(task);
         says("RecvError");
 
@@ -81,8 +81,8 @@ const DROPPED: &str = "WARN twolane: detached jobs were dropped";
 fn detached_jobs_that_a_shutdown_drops() {
     listen(|log, Lanes { cpu, io: _io }| {
         let low = cpu.handle().with_priority(Priority::Low);
-        suspended(&cpu.handle(), ()).detach();
-        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
+        suspended(cpu.handle(), ()).detach();
+        let (stuck, let_go) = Stuck::start(cpu.handle()).split();
         let low_stuck = Stuck::start(&low);
         for _ in 0..10 {
             cpu.spawn_cpu(|| ()).detach();
@@ -116,7 +116,7 @@ fn detached_jobs_that_a_shutdown_drops() {
 fn a_task_that_is_dropped_before_its_closure_began() {
     listen(|log, Lanes { cpu, io: _io }| {
         // Each backend has a name of its own: a call site is told of once.
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let cpu = cpu.with_name(&format!("audit: {}", cpu.tokio_handle().is_some()));
         let stuck = Stuck::start(&cpu);
         for _ in 0..2 {
@@ -165,7 +165,7 @@ fn a_detached_closure_that_a_shutdown_cuts_short() {
 #[test]
 fn jobs_that_are_detached_when_it_is_too_late() {
     listen(|log, Lanes { cpu, io: _io }| {
-        let stuck = Stuck::start(&cpu.handle());
+        let stuck = Stuck::start(cpu.handle());
         let [queued, cancelled]: [Task<()>; 2] = [(); 2].map(|()| cpu.spawn_cpu(|| ()));
         cancelled.abort();
         let over = cpu.shutdown();

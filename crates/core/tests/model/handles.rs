@@ -112,7 +112,7 @@ fn seen(handle: &Handle, got: Got) -> Result<(String, Seen), JoinError> {
 }
 
 fn check(Lanes { cpu, io: _io }: &Lanes, got: Got, carries: Carries) {
-    let handle = carrying(&cpu.handle(), carries);
+    let handle = carrying(cpu.handle(), carries);
     let full = (carries == Carries::NoLimit).then(|| cpu.handle().try_reserve().unwrap());
     let seen = seen(&handle, got);
     drop(full);

@@ -65,7 +65,7 @@ impl Run {
         let (step, steps) = mpsc::channel();
         Self {
             model: Model::new(case.queue_limit),
-            handle: cpu.handle(),
+            handle: cpu.handle().clone(),
             cpu,
             jobs: Vec::new(),
             permits: Vec::new(),

@@ -10,7 +10,7 @@ use twolane_core::JoinErrorKind;
 #[test]
 fn on_an_io_worker_while_cpu_work_runs() {
     on_both(1, |lanes| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let (stuck, let_go) = Stuck::start(lanes.cpu.handle()).split();
         let queued = lanes.cpu.spawn_cpu(|| ());
         let cpu = lanes.cpu;
         let dropped_on = lanes.io.block_on(async move {
@@ -33,7 +33,7 @@ fn on_an_io_worker_while_cpu_work_runs() {
 #[test]
 fn while_unwinding() {
     on_both(1, |lanes| {
-        let handle = lanes.cpu.handle();
+        let handle = lanes.cpu.handle().clone();
         let cpu = lanes.cpu;
         let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _cpu = cpu;
@@ -49,7 +49,7 @@ fn while_unwinding() {
 #[test]
 fn captured_in_what_ends() {
     on_both(1, |lanes| {
-        let handle = lanes.cpu.handle();
+        let handle = lanes.cpu.handle().clone();
         let cpu = Arc::new(lanes.cpu);
         let held = cpu.clone();
         lanes.io.spawn(async move {

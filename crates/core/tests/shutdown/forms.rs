@@ -30,7 +30,7 @@ fn every_cell_of_the_table() {
     for form in FORMS {
         on_both(2, |lanes| {
             let (io, cpu) = (lanes.io, lanes.cpu);
-            let handle = cpu.handle();
+            let handle = cpu.handle().clone();
             let (dropped, drops) = mpsc::channel();
             let token = || Dropped(dropped.clone());
 

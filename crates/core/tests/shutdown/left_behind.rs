@@ -14,7 +14,7 @@ use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, suspended, time_
 #[test]
 fn captures_that_panic_leave_the_control_thread_alive() {
     on_both(1, |lanes| {
-        let stuck = Stuck::start(&lanes.cpu.handle());
+        let stuck = Stuck::start(lanes.cpu.handle());
         let captured = PanicsOnDrop;
         drop(lanes.cpu.spawn_cpu(move || drop(captured)));
         let limit = Duration::from_millis(5);
@@ -35,7 +35,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
     }
     on_both(1, |lanes| {
         let (let_go, blocked) = mpsc::channel();
-        let task = suspended(&lanes.cpu.handle(), Blocks(blocked));
+        let task = suspended(lanes.cpu.handle(), Blocks(blocked));
         // Only once it is suspended does it lie with the control thread.
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         // Were it held, the destructor would never be let go.
@@ -58,7 +58,7 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
     }
     on_both(1, |lanes| {
         let cpu = Arc::new(lanes.cpu);
-        suspended(&cpu.handle(), Waits(cpu.clone())).detach();
+        suspended(cpu.handle(), Waits(cpu.clone())).detach();
         assert!(cpu.shutdown().wait().is_empty());
     });
 }
@@ -75,7 +75,7 @@ fn a_runtime_that_ends_with_its_thread() {
         let io = RUNTIME.with(|runtime| runtime.handle().clone());
         let cpu = support::cpu_lane(twolane_core::Backend::Rayon, 1, &io);
         let task = cpu.handle().spawn_io(std::future::pending::<()>());
-        (task, cpu.handle())
+        (task, cpu.handle().clone())
     })
     .join()
     .unwrap();

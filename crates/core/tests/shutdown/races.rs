@@ -15,7 +15,7 @@ use twolane_core::{CpuRuntime, Remaining};
 fn shutdown_twice_and_concurrently() {
     on_both(1, |lanes| {
         let cpu = Arc::new(lanes.cpu);
-        let stuck = Stuck::<()>::start(&cpu.handle());
+        let stuck = Stuck::<()>::start(cpu.handle());
         let together = Arc::new(Barrier::new(9));
         let threads: Vec<_> = (0..8)
             .map(|n| {
@@ -56,7 +56,7 @@ impl Wake for WaitsFor {
 #[test]
 fn a_limit_does_not_wait_for_the_queued_jobs() {
     on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let stuck = Stuck::<()>::start(&cpu);
         let mut tasks: Vec<_> = (0..1_000).map(|_| cpu.spawn_cpu(|| ())).collect();
         let (first, last) = (0, tasks.len() - 1);

@@ -12,7 +12,7 @@ use crate::support::{Dropped, Stuck, on_both};
 #[test]
 fn a_thread_that_has_dropped_all_is_not_left() {
     on_both(1, |lanes| {
-        let stuck = Stuck::start(&lanes.cpu.handle());
+        let stuck = Stuck::start(lanes.cpu.handle());
         let (dropped, drops) = mpsc::channel();
         let state = Dropped(dropped);
         let queued = lanes.cpu.spawn_cpu(move || drop(state));

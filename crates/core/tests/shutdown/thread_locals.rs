@@ -120,7 +120,7 @@ fn of_a_destructor() {
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, |builder| builder);
         let (slow, watched) = slow();
-        let job = suspended(&lanes.cpu.handle(), Sets(Some(slow)));
+        let job = suspended(lanes.cpu.handle(), Sets(Some(slow)));
         // After the step of that one.
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         lanes.cpu.shutdown_background();

@@ -82,8 +82,8 @@ fn running(cpu: &Handle, value: Value) -> (Task<()>, mpsc::Sender<()>) {
 
 /// `submit` finds the lane's only thread taken, and what it returns is dropped before that ends.
 fn while_queued<T>(lanes: &Lanes, submit: impl FnOnce(&Handle) -> T) {
-    let stuck = Stuck::start(&lanes.cpu.handle());
-    drop(submit(&lanes.cpu.handle()));
+    let stuck = Stuck::start(lanes.cpu.handle());
+    drop(submit(lanes.cpu.handle()));
     stuck.end();
 }
 
@@ -125,7 +125,7 @@ pub const WAYS: [Way; 17] = [
         while_queued(lanes, |cpu| cpu.spawn(async move { drop(value) }));
     }),
     ("cancelled while suspended", |lanes, value, _| {
-        drop(suspended(&lanes.cpu.handle(), value));
+        drop(suspended(lanes.cpu.handle(), value));
     }),
     ("a closure, cancelled while it ran", |lanes, value, _| {
         let (begun, begins) = mpsc::channel();
@@ -140,30 +140,30 @@ pub const WAYS: [Way; 17] = [
         let_go.send(()).unwrap();
     }),
     ("a future, cancelled while it ran", |lanes, value, _| {
-        let (task, let_go) = running(&lanes.cpu.handle(), value);
+        let (task, let_go) = running(lanes.cpu.handle(), value);
         drop(task);
         let_go.send(()).unwrap();
     }),
     ("queued at a shutdown", |lanes, value, is_dropped| {
-        let _stuck = Stuck::<()>::start(&lanes.cpu.handle());
+        let _stuck = Stuck::<()>::start(lanes.cpu.handle());
         lanes.cpu.spawn_cpu(move || drop(value)).detach();
         lanes.cpu.shutdown_background();
         is_dropped();
     }),
     ("suspended at a shutdown", |lanes, value, is_dropped| {
-        suspended(&lanes.cpu.handle(), value).detach();
-        let _stuck = Stuck::<()>::start(&lanes.cpu.handle());
+        suspended(lanes.cpu.handle(), value).detach();
+        let _stuck = Stuck::<()>::start(lanes.cpu.handle());
         lanes.cpu.shutdown_background();
         is_dropped();
     }),
     ("running at a shutdown", |lanes, value, is_dropped| {
-        let (_task, let_go) = running(&lanes.cpu.handle(), value);
+        let (_task, let_go) = running(lanes.cpu.handle(), value);
         lanes.cpu.shutdown_background();
         let_go.send(()).unwrap();
         is_dropped();
     }),
     ("ended by a shutdown that is awaited", |lanes, value, _| {
-        let job = suspended(&lanes.cpu.handle(), value);
+        let job = suspended(lanes.cpu.handle(), value);
         assert!(lanes.cpu.shutdown().wait().is_empty());
         assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
     }),
@@ -178,7 +178,7 @@ pub const WAYS: [Way; 17] = [
     (
         "the output of a closure whose task is gone",
         |lanes, value, _| {
-            let (task, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+            let (task, let_go) = Stuck::start(lanes.cpu.handle()).split();
             drop(task);
             let_go.send(value).unwrap();
         },

@@ -23,7 +23,7 @@ impl Waiting {
     /// Gets the job onto worker 0, and its second half onto another one. Each worker has
     /// a job that is stuck, so that none is idle but the one that is let go of next.
     pub fn on_worker_0(lanes: &Lanes, lane: &str) -> Self {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let mut occupied: Vec<_> = (0..cpu.worker_threads())
             .map(|_| {
                 let (told, is_on) = mpsc::channel();

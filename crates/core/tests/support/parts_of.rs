@@ -72,7 +72,7 @@ pub fn is_cut<T: Send + 'static>(read: fn(&Handle, Part) -> Result<usize, T>) {
     let _limit = time_limit();
     let lanes = two_threads();
     let (part, awaits) = Part::new();
-    let handle = lanes.cpu.handle();
+    let handle = lanes.cpu.handle().clone();
     let reader = std::thread::spawn(move || read(&handle, part));
     awaits.recv().unwrap();
     lanes.cpu.shutdown_background();
@@ -111,7 +111,7 @@ fn reads_of_a_job(
 /// of each item whether it is none.
 pub fn is_cut_with_a_job(read: fn(&Handle, BoxStream<'static, u8>, &mut dyn FnMut(bool))) {
     on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (awaits, is_awaiting) = mpsc::channel();
         let (has_read, is_read) = mpsc::channel();
         let source = reads_of_a_job(&cpu, awaits, is_read).boxed();

@@ -13,7 +13,7 @@ use twolane_core::{Backend, CpuRuntime};
 
 pub fn lane(backend: Backend) -> CpuRuntime {
     let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
-    settings.hold_paused_clock().build().unwrap()
+    settings.hold_paused_clock(true).build().unwrap()
 }
 
 pub const SECOND: Duration = Duration::from_secs(1);

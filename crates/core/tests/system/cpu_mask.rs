@@ -142,7 +142,7 @@ fn a_bound_thread_builds_a_lane_of_one_thread() {
             .io_handle(io.handle().clone());
         let lane = on_cores(first, || lane.build().unwrap());
         assert_eq!(lane.handle().worker_threads(), 1);
-        assert_eq!(cores_of_a_child(&lane.handle()), first);
+        assert_eq!(cores_of_a_child(lane.handle()), first);
     });
 }
 

@@ -52,7 +52,7 @@ pub(super) fn may_be_lazy() -> bool {
         && sched_getaffinity(None).is_ok_and(|cores| cores.count() > 1)
 }
 
-/// Unless something else was found, or pretended, meanwhile.
+/// Unless something else was found, or assumed, meanwhile.
 fn set(it: Preemption) {
     let _ = FOUND.compare_exchange(0, it as u8 + 1, Relaxed, Relaxed);
 }

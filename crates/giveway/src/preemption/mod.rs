@@ -84,11 +84,31 @@ fn set_found(found: Option<Preemption>) {
     FOUND.store(found.map_or(0, |it| it as u8 + 1), Relaxed);
 }
 
-/// Takes `found` for what was found. For tests, and for benches that compare with and without
-/// interrupts: no part of the interface.
-#[doc(hidden)]
-pub fn pretend(found: Option<Preemption>) {
-    set_found(found);
+/// Sets how the kernel preempts, in place of a measurement.
+///
+/// [`AtOnce`](Preemption::AtOnce): nothing is measured, and the process does not interrupt its
+/// cores. So set it before [`start`](crate::start) where you boot with `preempt=full`, or where the
+/// interrupts cost more than they bring; later it ends them within 0.1 s.
+/// [`Lazy`](Preemption::Lazy): the process interrupts its cores without having measured.
+/// [`Unknown`](Preemption::Unknown), the default: it is measured, anew if it was before.
+///
+/// The thread `giveway-preempt` ends at `AtOnce`. If another setting follows, the next call of
+/// [`start`](crate::start) starts it.
+///
+/// # Examples
+///
+/// ```
+/// use giveway::{Preemption, assume, preemption};
+///
+/// fn main() -> std::io::Result<()> {
+///     assume(Preemption::AtOnce); // this machine boots with preempt=full
+///     giveway::start()?;
+///     assert_eq!(preemption(), Preemption::AtOnce);
+///     Ok(())
+/// }
+/// ```
+pub fn assume(preemption: Preemption) {
+    set_found(Some(preemption).filter(|it| *it != Preemption::Unknown));
 }
 
 /// Here no thread interrupts.

@@ -48,7 +48,7 @@ async fn serve(role: Role) -> Result<()> {
     let lane = if role.is_ours {
         let lane = CpuRuntime::builder().backend(Backend::Runtime);
         let lane = lane.worker_threads(VCORES).build().expect("a lane");
-        let connector = IoConnector::new(ReqwestConnector::default(), &lane.handle());
+        let connector = IoConnector::new(ReqwestConnector::default(), lane.handle());
         store = store.with_http_connector(connector);
         Some(lane)
     } else {
@@ -72,7 +72,7 @@ async fn serve(role: Role) -> Result<()> {
         ..Default::default()
     };
     if let Some(lane) = &lane {
-        config = on_lane(config, &lane.handle())?;
+        config = on_lane(config, lane.handle())?;
     }
     say(&flight);
     start_executor_process(Arc::new(config)).await

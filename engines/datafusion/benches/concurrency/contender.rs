@@ -84,7 +84,7 @@ impl Engine {
                 runtime.spawn(query).await.map_err(|e| lost(e.into()))?
             }
             Self::Lane(cpu) => {
-                let cpu = cpu.handle();
+                let cpu = cpu.handle().clone();
                 // Held beside the query, which needs no other one.
                 let _permit = cpu.reserve().await.map_err(|e| lost(e.into()))?;
                 run_on(&cpu.without_limit(), query).await

@@ -130,7 +130,7 @@ impl Turn {
         let cpu = CpuRuntime::builder().backend(self.backend);
         let cpu = cpu.io_handle(self.io.handle().clone());
         let cpu = cpu.build().expect("a lane");
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         std::mem::forget(cpu);
         handle
     }

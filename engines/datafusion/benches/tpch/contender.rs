@@ -78,7 +78,7 @@ impl Engine {
                 let cpu = CpuRuntime::builder().backend(lane.backend());
                 let cpu = cpu.io_handle(io.clone()).build().expect("a lane");
                 if lane == Contender::ByTheDefault {
-                    twolane::Handle::set_process_default(Some(cpu.handle()));
+                    twolane::Handle::set_process_default(Some(cpu.handle().clone()));
                     LaneTracer::new().install().expect("the first tracer");
                 }
                 Self::Lane(cpu, lane)

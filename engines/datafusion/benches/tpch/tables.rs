@@ -32,7 +32,7 @@ pub async fn register(
         Engine::Io(_) => builder,
         Engine::Second(_) => builder.with_http_connector(SpawnedReqwestConnector::new(io.clone())),
         Engine::Lane(cpu, _) => {
-            let connector = IoConnector::new(ReqwestConnector::default(), &cpu.handle());
+            let connector = IoConnector::new(ReqwestConnector::default(), cpu.handle());
             builder.with_http_connector(connector)
         }
     };

@@ -53,7 +53,7 @@ const ANSWERS: Duration = Duration::from_secs(1);
 async fn main() -> Result<(), Error> {
     let folder = std::env::args().nth(1).ok_or("name a folder")?;
     let cpu = cpu_lane()?;
-    let ctx = context(&cpu.handle())?;
+    let ctx = context(cpu.handle())?;
     let options = ParquetReadOptions::default();
     ctx.register_parquet("files", folder, options).await?;
     let listener = TcpListener::bind("127.0.0.1:3000").await?;
@@ -91,8 +91,11 @@ pub async fn serve(
     let routes = Router::new().route("/query", post(answer::query));
     let routes = routes.route("/health", get(|| async {}));
     let (stop_server, stopping) = oneshot::channel::<()>();
-    let server = axum::serve(listener, routes.with_state((cpu.handle(), ctx, limit)))
-        .with_graceful_shutdown(async { drop(stopping.await) });
+    let server = axum::serve(
+        listener,
+        routes.with_state((cpu.handle().clone(), ctx, limit)),
+    )
+    .with_graceful_shutdown(async { drop(stopping.await) });
     let mut server = tokio::spawn(server.into_future());
     stop.await;
     drop(stop_server);

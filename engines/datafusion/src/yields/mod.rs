@@ -74,7 +74,7 @@ use node::YieldExec;
 ///     .build();
 /// let ctx = SessionContext::new_with_state(state);
 /// let query = async move { ctx.sql("select 6 * 7").await?.collect().await };
-/// assert_eq!(run_on(&cpu.handle(), query).await?[0].num_rows(), 1);
+/// assert_eq!(run_on(cpu.handle(), query).await?[0].num_rows(), 1);
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]

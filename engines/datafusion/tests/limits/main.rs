@@ -35,7 +35,7 @@ async fn run(cpu: &Handle, context: &SessionContext, text: &str) -> Result<usize
 fn the_queries_of_tpc_h_pass() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         for text in twolane_tpch::queries::all() {
             let error = sql_on(&cpu, &SessionContext::new(), text, 1).await.err();
@@ -142,7 +142,7 @@ fn no_text_within_the_limits_overflows_a_stack() {
     for backend in BOTH {
         let set = |lane: Builder| lane.thread_stack_size(512 << 10).niceness(Niceness::off());
         let lanes = lanes_with(backend, 2, set);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let context = lanes.io.block_on(with_rows(&cpu));
         planned = 0;
         for (name, text) in texts() {
@@ -164,7 +164,7 @@ fn no_text_within_the_limits_overflows_a_stack() {
 fn types_of_rows_do_not_nest_further() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         let context = SessionContext::new();
         for (open, core, close) in [
@@ -212,7 +212,7 @@ fn a_text_that_is_planned_for_hours_keeps_nothing_else() {
     };
     let lanes = lanes_with(Backend::Runtime, 2, set);
     let (cpu, low) = (
-        lanes.cpu.handle(),
+        lanes.cpu.handle().clone(),
         lanes.cpu.handle().with_priority(Priority::Low),
     );
     lanes.io.block_on(async {
@@ -238,7 +238,7 @@ fn a_text_that_is_planned_for_hours_keeps_nothing_else() {
 fn the_largest_errors_end() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         for open in ["not (", "cast(", "array[", "1 from a, ((select "] {
             let text = format!("select {}1 1", open.repeat(12));
@@ -261,7 +261,7 @@ fn limits(set: impl FnOnce(&mut SqlLimits)) -> SessionContext {
 fn an_error_names_the_limit_and_its_field() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     let operators = |l: &mut SqlLimits| l.operators *= 2;
     let long = format!("select '{}'", "x".repeat(16 << 10));
     let items = format!("select {}", vec!["1 + 1"; 1_100].join(","));
@@ -319,7 +319,7 @@ fn an_error_names_the_limit_and_its_field() {
 fn a_queries_plan_is_not_explained() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
-    let cpu = lanes.cpu.handle();
+    let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         let context = SessionContext::new();
         for text in ["explain select 1", "explain analyze verbose select 1"] {

@@ -95,7 +95,7 @@ async fn until_quiet(cpu: &Handle, tasks: usize) {
 #[test]
 fn a_query_that_computes_for_hours_ends() {
     on_both(2, |Lanes { cpu, io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         for partitions in [1, 2] {
             for sql in HOURS {
                 println!("{partitions} partitions: {sql}");
@@ -118,7 +118,7 @@ fn a_query_that_computes_for_hours_ends() {
 #[test]
 fn so_does_each_kind_of_call() {
     on_both(2, |Lanes { cpu, io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let (sender, seen) = mpsc::channel();
         let context = context(2, sender);
         io.block_on(async {
@@ -151,7 +151,7 @@ fn so_does_each_kind_of_call() {
 #[test]
 fn a_function_that_computes_on_is_counted() {
     on_both(2, |Lanes { cpu, io }| {
-        let cpu = cpu.handle();
+        let cpu = cpu.handle().clone();
         let context = crate::setting::context(2, &Names::default());
         let (began, has_begun) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();

@@ -65,7 +65,7 @@ fn the_end_of_the_io_runtime_is_an_error() {
     let context = context(4, &names);
     let other = tokio::runtime::Runtime::new().unwrap();
     let frame = other.block_on(context.sql(LONG)).unwrap();
-    let query = collect_on(&cpu.handle(), frame);
+    let query = collect_on(cpu.handle(), frame);
     other.block_on(until(|| !names.lock().unwrap().is_empty()));
     io.shutdown_background();
     other.block_on(query).unwrap_err();
@@ -79,7 +79,7 @@ fn other_jobs_have_their_turn() {
         let lanes = lanes(backend, 1);
         let names = Names::default();
         let context = context(1, &names);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.io.block_on(async {
             let query = collect_on(&cpu, context.sql(LONG).await.unwrap());
             until(|| !names.lock().unwrap().is_empty()).await;

@@ -70,7 +70,7 @@ fn the_end_of_the_task_that_feeds_it_is_an_error() {
     for streams in [false, true] {
         on_both(2, |Lanes { cpu, io }| {
             let names = Names::default();
-            let (context, handle) = (context(2, &names), cpu.handle());
+            let (context, handle) = (context(2, &names), cpu.handle().clone());
             let fed = Arc::new(fed_by(&io));
             context.register_table("fed", fed).unwrap();
             let begun = until(|| !names.lock().unwrap().is_empty());

@@ -58,7 +58,7 @@ fn the_end_of_the_io_runtime_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let other = tokio::runtime::Runtime::new().unwrap();
         let names = Names::default();
-        let (context, handle) = (context(4, &names), cpu.handle());
+        let (context, handle) = (context(4, &names), cpu.handle().clone());
         other.block_on(async {
             let written = run_on(&handle, write(context.clone(), &handle, &folder));
             written.await.unwrap();
@@ -79,7 +79,7 @@ fn a_store_does_what_the_inner_one_does() {
     let folder = tempfile::tempdir().unwrap();
     let lanes = lanes(Backend::Rayon, 1);
     let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-    let store = IoStore::new(inner, &lanes.cpu.handle());
+    let store = IoStore::new(inner, lanes.cpu.handle());
     let work = async move {
         let [one, two, three] = ["d/one", "d/two", "d/three"].map(Path::from);
         store.put(&one, "0123456789".into()).await?;
@@ -118,7 +118,7 @@ fn files_are_read_in_large_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let lanes = lanes(Backend::Runtime, 1);
     let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-    let store = IoStore::new(inner, &lanes.cpu.handle());
+    let store = IoStore::new(inner, lanes.cpu.handle());
     let bytes: Vec<u8> = (0..5 << 19).map(|n: u32| (n >> 8) as u8).collect();
     let work = async move {
         let path = Path::from("file");

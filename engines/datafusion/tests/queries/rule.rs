@@ -52,7 +52,7 @@ fn the_rows_are_those_of_plain_datafusion() {
         // Beside compilers on both cores, niced threads get a hundredth of a core, and unoptimized
         // queries run into the time limit.
         let lanes = lanes_with(backend, 2, |builder| builder.niceness(Niceness::off()));
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.io.block_on(async {
             for partitions in [1, 3] {
                 let context = context(partitions).await;

@@ -86,7 +86,7 @@ pub fn each_with(
             let lanes = lanes_with(backend, 2, &set);
             let names = Names::default();
             let site = Site {
-                cpu: lanes.cpu.handle(),
+                cpu: lanes.cpu.handle().clone(),
                 context: context(partitions, &names),
                 names,
                 lanes,

@@ -103,7 +103,7 @@ impl World {
         let mut on_lane = || -> Result<_, Box<dyn std::error::Error>> {
             let builder = CpuRuntime::builder().backend(Backend::Runtime);
             let lane = lane.insert(builder.io_handle(own.clone()).build()?);
-            let cpu = lane.handle();
+            let cpu = lane.handle().clone();
             connector = Some(IoConnector::new(ReqwestConnector::default(), &cpu));
             Ok(cpu.tokio_handle().expect("of Backend::Runtime"))
         };

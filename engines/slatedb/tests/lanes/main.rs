@@ -35,7 +35,7 @@ fn site() -> Site {
     let server = Server::start(Duration::ZERO).unwrap();
     let calls = Calls::default();
     // Its requests run on the I/O lane, wherever it is called: a test in `s3` shows it.
-    let connector = IoConnector::new(ReqwestConnector::default(), &lanes.cpu.handle());
+    let connector = IoConnector::new(ReqwestConnector::default(), lanes.cpu.handle());
     let store = store_builder(&server.access()).with_http_connector(connector);
     let (store, by) = (store.build().unwrap(), calls.clone());
     Site {

@@ -37,7 +37,7 @@ fn a_dropped_scan_drops_its_jobs_and_its_requests() {
     for backend in BOTH {
         for in_job in [false, true] {
             let (lanes, _session, store, file) = opened(backend);
-            let cpu = lanes.cpu.handle();
+            let cpu = lanes.cpu.handle().clone();
             lanes.io.block_on(async {
                 let mut messages = store.stick();
                 if in_job {
@@ -73,7 +73,7 @@ fn a_shutdown_in_mid_scan_is_an_error() {
     let _limit = time_limit();
     for backend in BOTH {
         let (lanes, _session, store, file) = opened(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let Lanes { cpu: lane, io } = lanes;
         io.block_on(async {
             let mut messages = store.stick();
@@ -101,7 +101,7 @@ fn a_shutdown_while_splits_decode_is_an_error() {
     let _limit = time_limit();
     for backend in BOTH {
         let (lanes, session, _store, file) = opened(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
         let closed = cpu.clone();
         let decode = move |array: ArrayRef| {
@@ -152,7 +152,7 @@ fn a_closed_or_full_lane_is_unavailable() {
     let _limit = time_limit();
     for backend in BOTH {
         let (lanes, _session, _store, file) = opened(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let Lanes { cpu: lane, io } = lanes;
         io.block_on(async {
             let permits = [cpu.reserve().await.unwrap(), cpu.reserve().await.unwrap()];
@@ -186,7 +186,7 @@ fn a_panic_in_a_split_is_an_error_with_its_text() {
     let _limit = time_limit();
     for backend in BOTH {
         let (lanes, session, _store, file) = opened(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let seen = Seen::default();
         seen.panics.store(true, SeqCst);
         let projection = seen.of_root().bind(file.dtype()).unwrap();
@@ -222,7 +222,7 @@ fn the_end_of_the_io_runtime_is_an_error() {
     let _limit = time_limit();
     for backend in BOTH {
         let (lanes, _session, store, file) = opened(backend);
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         let Lanes { cpu: lane, io } = lanes;
         let mut messages = store.stick();
         let whole = run_on(&cpu, read(file));

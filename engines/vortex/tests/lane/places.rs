@@ -87,7 +87,7 @@ fn run_on_computes_all_of_it_on_the_lane() {
             let mut ctx = session.create_execution_ctx();
             Ok(array.execute::<Canonical>(&mut ctx)?.into_array().len())
         };
-        let rows = run_on(&lanes.cpu.handle(), operation);
+        let rows = run_on(lanes.cpu.handle(), operation);
         assert_eq!(lanes.io.block_on(rows).unwrap() as u64, ROWS);
         assert_eq!(seen.names.seen(), ["cpu"]);
         assert_eq!(store.requests(), ["io"]);
@@ -103,7 +103,7 @@ fn stream_on_polls_the_scan_on_the_lane() {
         let (session, store) = (lanes.session(), Store::with_file());
         let polls = Names::default();
         let (own, seen) = (store.clone(), polls.clone());
-        let cpu = lanes.cpu.handle();
+        let cpu = lanes.cpu.handle().clone();
         lanes.io.block_on(async move {
             let file = open(&session, &own).await.unwrap();
             let scan = file.scan().unwrap().into_stream().unwrap();

@@ -62,7 +62,7 @@ pub fn on_both(test: impl Fn(Lanes)) {
 
 impl Lanes {
     pub fn session(&self) -> VortexSession {
-        on_lane(VortexSession::default(), &self.cpu.handle())
+        on_lane(VortexSession::default(), self.cpu.handle())
     }
 
     /// Waits until the lane has that many jobs. The test's time limit ends it otherwise.

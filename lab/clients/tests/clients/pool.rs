@@ -36,7 +36,7 @@ fn all_connections_come_back() {
         let mut ended = [0; 4];
         for _ in 0..JOBS / CROWD {
             let cpu = cpu_lane(backend, 2, io.handle());
-            let handle = cpu.handle();
+            let handle = cpu.handle().clone();
             let tasks = crowd(&mut dice, &cpu, &io, &pool);
             let left = handle.metrics().suspended + handle.metrics().queued;
             end(&mut dice, cpu, &io);

@@ -54,10 +54,10 @@ fn with_site(table: &str, test: impl AsyncFn(&Site)) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let site = Site {
             url: format!("http://{}", listener.local_addr().unwrap()),
-            cpu: cpu.handle(),
+            cpu: cpu.handle().clone(),
             pool: pool.clone(),
         };
-        tokio::spawn(axum::serve(listener, routes(cpu.handle(), pool)).into_future());
+        tokio::spawn(axum::serve(listener, routes(cpu.handle().clone(), pool)).into_future());
         test(&site).await;
         cpu.shutdown().await;
     });

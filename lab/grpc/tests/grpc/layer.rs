@@ -29,7 +29,7 @@ pub(crate) fn channel(cpu: &CpuRuntime, url: String) -> Channel {
 }
 
 fn layered(cpu: &CpuRuntime, server: &Server) -> IoService<Channel> {
-    IoLayer::new(&cpu.handle()).layer(channel(cpu, server.url("")))
+    IoLayer::new(cpu.handle()).layer(channel(cpu, server.url("")))
 }
 
 fn numbers(n: u8) -> stream::BoxStream<'static, Result<Bytes, Status>> {
@@ -124,7 +124,7 @@ fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
         };
         let bare = io.block_on(bare).unwrap_err();
         assert_eq!(bare.code(), Code::Unavailable);
-        let service = IoLayer::new(&cpu.handle()).layer(channel(&cpu, url.clone()));
+        let service = IoLayer::new(cpu.handle()).layer(channel(&cpu, url.clone()));
         let call = cpu.spawn(grpc::call(service, "/test/echo", Bytes::new()));
         let status = call.wait().unwrap().unwrap_err();
         assert_eq!(status.code(), bare.code());
@@ -152,7 +152,7 @@ fn a_stream_is_read_ahead_while_the_lane_is_busy() {
     let server = Server::start(Router::new().route("/test/dump", dump));
     on_both(1, |Lanes { cpu, io: _io }| {
         go.send_replace(false);
-        let handle = cpu.handle();
+        let handle = cpu.handle().clone();
         let layer = IoLayer::new(&handle).body_limit(32 << 20);
         let service = layer.layer(channel(&cpu, server.url("")));
         let called = cpu.spawn(grpc::stream(service, "/test/dump", Bytes::new()));

@@ -90,7 +90,7 @@ impl Service {
     }
 
     pub fn client(&self, cpu: &CpuRuntime) -> AbortableChannel {
-        abort::layered(self.channel(cpu), &cpu.handle())
+        abort::layered(self.channel(cpu), cpu.handle())
     }
 
     /// Waits until the server has read so many messages, and expects no end before.

@@ -16,7 +16,7 @@ fn a_stream_that_ends_at_its_error_looks_whole() {
     let _limit = support::time_limit();
     let service = Service::start();
     let Lanes { cpu, io } = lanes(BOTH[0], 1);
-    let plain = IoLayer::new(&cpu.handle()).layer(service.channel(&cpu));
+    let plain = IoLayer::new(cpu.handle()).layer(service.channel(&cpu));
     let (go_on, messages) = three_then(|()| panic!("no such row"));
     // `map_while(Result::ok)`, as the futures crate spells it.
     let messages = computed(&cpu, messages).scan((), |(), message| ready(message.ok()));
@@ -46,7 +46,7 @@ fn without_the_layer_every_call_fails() {
     let _limit = support::time_limit();
     let service = Service::start();
     let Lanes { cpu, io } = lanes(BOTH[0], 1);
-    let plain = IoLayer::new(&cpu.handle()).layer(service.channel(&cpu));
+    let plain = IoLayer::new(cpu.handle()).layer(service.channel(&cpu));
     for call in CALLS {
         let sent = send(plain.clone(), call, computed(&cpu, numbers(3)));
         let status = io.block_on(sent).unwrap_err();

@@ -35,7 +35,10 @@ async fn main() -> Result<(), Error> {
     let cpu = CpuRuntime::new()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
-    let service = axum::serve(listener, service::routes(cpu.handle(), store.clone()));
+    let service = axum::serve(
+        listener,
+        service::routes(cpu.handle().clone(), store.clone()),
+    );
     tokio::spawn(service.into_future());
 
     let rows = if quick { 500_000 } else { 10_000_000 };

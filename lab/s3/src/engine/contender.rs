@@ -130,7 +130,7 @@ impl World {
                 }
                 let settings = CpuRuntime::builder().niceness(niceness);
                 let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
-                let handle = lane.handle();
+                let handle = lane.handle().clone();
                 let connector = IoConnector::new(Connector::default(), &handle);
                 let at = |priority| Lane::Cpu(handle.with_priority(priority));
                 (

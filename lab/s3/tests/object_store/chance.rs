@@ -60,7 +60,7 @@ fn a_download_is_exact_or_an_error() {
         // machine is: it has a timeout that only a hang meets (and `network.rs` its stalls).
         let store = |max_retries, timeout| {
             store_by(
-                io_connector(&lanes.cpu.handle()),
+                io_connector(lanes.cpu.handle()),
                 &site.access(),
                 retries(max_retries),
                 options.clone().with_timeout(timeout),
@@ -139,7 +139,7 @@ fn a_download_whose_io_lane_ends_anywhere_is_exact_or_names_the_cause() {
     let (mut whole, mut lost, mut refused) = (0, 0, 0);
     for round in 0..100 {
         let Lanes { cpu, io } = lanes(BOTH[round % 2], 1);
-        let store = store(&site.access(), &cpu.handle(), retries(0));
+        let store = store(&site.access(), cpu.handle(), retries(0));
         // For some, surely in mid-body.
         let stalls = dice.below(4) == 0;
         let after = 1 + dice.below(site.content.len() as u64 - 1) as usize;

@@ -71,7 +71,7 @@ fn any_connector_is_called_on_the_io_lane_and_only_there() {
         let inner = Hyper::default();
         let seen = inner.seen.clone();
         // This thread is in no runtime: a client that looks for one finds it.
-        let connector = twolane::io::IoConnector::new(inner, &cpu.handle());
+        let connector = twolane::io::IoConnector::new(inner, cpu.handle());
         let store = store_by(connector, &site.access(), retries(0), ClientOptions::new());
         let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
         assert!(got.unwrap() == site.content);

@@ -68,7 +68,7 @@ fn read_by_ours(
 ) -> Result<Result<Vec<u8>>, JoinError> {
     println!("{reader:?} on {backend:?}");
     let lanes = lanes(backend, 1);
-    let connector = io_connector(&lanes.cpu.handle());
+    let connector = io_connector(lanes.cpu.handle());
     read_until_io_ends(site, lanes, connector, reader, retry)
 }
 
@@ -149,7 +149,7 @@ fn with_retries_a_job_ends_with_its_io_runtime() {
 fn a_request_whose_io_lane_ends_is_not_sent_again() {
     let site = Site::new(SIZE);
     on_both(1, |Lanes { cpu, io }| {
-        let store = store(&site.access(), &cpu.handle(), RetryConfig::default());
+        let store = store(&site.access(), cpu.handle(), RetryConfig::default());
         site.proxy.plan([Fault::Cut(After::Head(10), How::Stall)]);
         let (goes_on, may_go_on) = oneshot::channel::<()>();
         // Not in a job: the lane ends with its I/O runtime.
@@ -178,7 +178,7 @@ fn a_request_whose_io_lane_ends_is_not_sent_again() {
 fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
     let site = Site::new(10);
     on_both(1, |Lanes { cpu, io }| {
-        let store = store(&site.access(), &cpu.handle(), retries(3));
+        let store = store(&site.access(), cpu.handle(), retries(3));
         let path = Path::from("upload");
         let (begins, begun) = mpsc::channel();
         let (inside, to) = (store.clone(), path.clone());

@@ -22,7 +22,7 @@ const STALL: Fault = Fault::Cut(After::Body(100_000), How::Stall);
 fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let site = Site::new(SIZE);
-        let store = store(&site.access(), &cpu.handle(), retries(3));
+        let store = store(&site.access(), cpu.handle(), retries(3));
         site.proxy.plan([STALL]);
         let (begins, begun) = mpsc::channel();
         let job = cpu.spawn(async move {
@@ -47,7 +47,7 @@ fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
         let stalling = |max_retries| {
             site.proxy.plan([STALL]);
             let store = store_by(
-                io_connector(&cpu.handle()),
+                io_connector(cpu.handle()),
                 &site.access(),
                 retries(max_retries),
                 ClientOptions::new().with_timeout(PATIENCE),
@@ -98,7 +98,7 @@ fn a_fault_is_asked_again_or_an_error() {
         for (fault, most, is_such) in faults {
             for (max_retries, times) in [(3, 1), (3, most), (0, 1)] {
                 println!("{fault:?}, {times} times, {max_retries} retries");
-                let store = store(&site.access(), &cpu.handle(), retries(max_retries));
+                let store = store(&site.access(), cpu.handle(), retries(max_retries));
                 site.proxy.plan(vec![fault; times]);
                 let before = (site.proxy.struck(), site.proxy.connections());
                 let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
@@ -122,7 +122,7 @@ fn dropping_the_stream_stops_the_download() {
     let torrent = Torrent::start(1 << 40);
     on_both(1, |Lanes { cpu, io: _io }| {
         let read_a_part_of = |access| {
-            let store = store(&access, &cpu.handle(), retries(3));
+            let store = store(&access, cpu.handle(), retries(3));
             let job = cpu.spawn(async move {
                 let mut chunks = store.get(&object()).await.unwrap().into_stream();
                 assert!(chunks.try_next().await.unwrap().is_some());
@@ -146,7 +146,7 @@ fn dropping_the_stream_stops_the_download() {
 fn dropping_the_job_stops_the_download() {
     let site = Site::new(SIZE);
     on_both(1, |Lanes { cpu, io: _io }| {
-        let store = store(&site.access(), &cpu.handle(), retries(3));
+        let store = store(&site.access(), cpu.handle(), retries(3));
         site.proxy.plan([STALL]);
         let (begins, begun) = mpsc::channel();
         let inside = store.clone();

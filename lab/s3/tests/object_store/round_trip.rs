@@ -28,7 +28,7 @@ fn mine(path: &str) -> Path {
 fn in_a_job<F: Future<Output = ()> + Send + 'static>(work: impl Fn(Arc<AmazonS3>) -> F) {
     let (_server, access) = server::from_environment(Duration::ZERO).unwrap();
     on_both(1, |Lanes { cpu, io: _io }| {
-        let store = store(&access, &cpu.handle(), retries(3));
+        let store = store(&access, cpu.handle(), retries(3));
         cpu.spawn(work(store)).wait().unwrap();
     });
 }
@@ -108,7 +108,7 @@ fn the_size_of_a_body_is_known_in_advance() {
     let _limit = support::time_limit();
     let site = Site::new(300_000);
     let Lanes { cpu, io } = lanes(support::BOTH[0], 1);
-    let store = store(&site.access(), &cpu.handle(), retries(0));
+    let store = store(&site.access(), cpu.handle(), retries(0));
     let hour = Duration::from_secs(3600);
     let url = wait(store.signed_url(http::Method::GET, &object(), hour)).unwrap();
     let options = ClientOptions::new().with_allow_http(true);
@@ -125,7 +125,7 @@ fn the_size_of_a_body_is_known_in_advance() {
             (before, body.size_hint().exact().map(|left| left + read))
         })
     };
-    let ours = hint(&io_connector(&cpu.handle()));
+    let ours = hint(&io_connector(cpu.handle()));
     assert_eq!(ours, (Some(300_000), Some(300_000)));
     let theirs = hint(&SpawnedReqwestConnector::new(io.handle().clone()));
     println!("SpawnedReqwestConnector: {theirs:?}");

@@ -218,7 +218,7 @@ fn health_answers_while_an_upload_waits_for_the_lane() {
     with_site(async |site: &mut Site| {
         site.counts.open();
         let stuck: Vec<_> = (0..site.threads)
-            .map(|_| Stuck::start(&site.cpu.handle()))
+            .map(|_| Stuck::start(site.cpu.handle()))
             .collect();
         let (lines, encoded) = table(1_000);
         let whole = gzip(&lines, Compression::fast());

@@ -64,7 +64,7 @@ impl Site {
         let address = listener.local_addr().unwrap();
         let counted = counts.clone();
         let (dropped, dropped_handlers) = mpsc::unbounded_channel();
-        let routes = service::routes(cpu.handle(), store.clone())
+        let routes = service::routes(cpu.handle().clone(), store.clone())
             .layer(map_request(move |request| count(request, counted.clone())))
             .layer(from_fn(move |request, next| {
                 watch(request, next, dropped.clone())

@@ -38,11 +38,11 @@ fn with_site(test: impl AsyncFn(&Site)) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let site = Site {
             address: listener.local_addr().unwrap().to_string(),
-            cpu: cpu.handle(),
+            cpu: cpu.handle().clone(),
             store: store.clone(),
             client: reqwest::Client::new(),
         };
-        tokio::spawn(axum::serve(listener, routes(cpu.handle(), store)).into_future());
+        tokio::spawn(axum::serve(listener, routes(cpu.handle().clone(), store)).into_future());
         test(&site).await;
         cpu.shutdown().await;
     });

@@ -23,7 +23,7 @@ pub(crate) use table::{Running, Sample, Sites};
 /// `jobs` is exact. The times are from samples: the first runs, all runs of a site whose runs take
 /// a millisecond, and of the others one in 32, chosen as if by chance. A quantile is at most a
 /// quarter too long. The quantiles take
-/// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+/// [`Builder::histograms`](crate::Builder::histograms).
 ///
 /// A site takes 1.3 KB of memory, and 4 KB on a lane with histograms.
 ///
