@@ -2,8 +2,8 @@
 //!
 //! **The path of a job.** A submitter, or who wakes a future, pushes it to the *inbox*, and takes no
 //! lock: it may be an I/O thread. A worker that pops takes the lock of the [`Order`], queues there
-//! what is in the inbox, and takes the job that is next. When the step has ended, it tells the order
-//! what the step computed. So the lock is one of workers, who have one nice value. (Who closes the
+//! what is in the inbox, and takes the job that is next. When the step has ended, it does the same
+//! with the inbox, and tells the order what the step computed. So the lock is one of workers, who have one nice value. (Who closes the
 //! queue takes it too, and who reads what the keys have used.)
 //!
 //! **Jobs without a key** are those of one more key, `None`, of weight 1. They stay in the lane's
@@ -53,9 +53,15 @@ impl Keyed {
         self.queued.load(SeqCst).max(0) as usize
     }
 
+    /// With all that is in the inbox: a key that comes starts at the time of now, so it is queued
+    /// before a job that ends after that sets now.
     fn order(&self) -> MutexGuard<'_, Order<Option<KeyName>, Queued>> {
         // No code of the user runs under it.
-        self.order.lock().expect("nothing panics under the lock")
+        let mut order = self.order.lock().expect("nothing panics under the lock");
+        while let Some((key, job, is_short)) = self.inbox.pop() {
+            order.push(&Some(key.name), key.weight, Some(job), is_short);
+        }
+        order
     }
 
     /// Pops the job that is next. `pop_plain` pops one without a key, and `has_plain` tells whether
@@ -67,9 +73,6 @@ impl Keyed {
         pop_plain: impl Fn(&mut Popped) -> Option<Job>,
     ) -> Option<Job> {
         let mut order = self.order();
-        while let Some((key, job, is_short)) = self.inbox.pop() {
-            order.push(&Some(key.name), key.weight, Some(job), is_short);
-        }
         if has_plain() && !order.has_queued(&None) {
             order.push(&None, 1, None, false);
         }
