@@ -83,6 +83,11 @@ impl Levels {
         }
     }
 
+    /// Whether a job may be refused.
+    pub(super) fn may_refuse(&self) -> bool {
+        self.all().any(|level| level.limits.may_refuse())
+    }
+
     pub(super) fn limits(&self) -> impl Iterator<Item = &Semaphore> {
         self.all().flat_map(|level| level.limits.semaphores())
     }

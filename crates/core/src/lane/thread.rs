@@ -162,8 +162,9 @@ pub(crate) fn is_of(level: &Arc<Level>) -> bool {
 pub(crate) fn is_exempt(levels: &Arc<Levels>) -> bool {
     let is_it = |submitter: &Submitter| Arc::ptr_eq(&submitter.levels, levels);
     let covers = |entered: &Entered| entered.is_exempt && is_it(&entered.submitter);
-    is_of_lane(&levels.lane)
-        || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false)
+    levels.may_refuse()
+        && (is_of_lane(&levels.lane)
+            || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
 }
 
 /// Whether this thread belongs to `lane`, as a worker or not.

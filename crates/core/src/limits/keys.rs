@@ -83,6 +83,11 @@ impl Keys {
         }
     }
 
+    /// Whether there was a job of a key.
+    pub(super) fn are_used(&self) -> bool {
+        self.slots.get().is_some()
+    }
+
     fn at(&self, slot: Slot) -> &Entry {
         &self.slots()[usize::from(slot.at)]
     }

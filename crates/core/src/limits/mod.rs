@@ -58,6 +58,11 @@ impl Limits {
         })
     }
 
+    /// Whether a job may be refused.
+    pub(crate) fn may_refuse(&self) -> bool {
+        self.is_set || self.keys.are_used()
+    }
+
     pub(crate) fn semaphores(&self) -> impl Iterator<Item = &Semaphore> {
         let turns = self.time.iter().map(|it| &it.turns);
         self.jobs.iter().map(|(_, permits)| permits).chain(turns)

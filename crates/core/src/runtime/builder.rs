@@ -189,7 +189,8 @@ impl Builder {
     /// [`Metrics`](crate::metrics::Metrics), and the quantiles of each
     /// [`CallSite`](crate::metrics::CallSite). Default: no, and these are empty.
     ///
-    /// Each job reads the clock two to four times, which takes about 100 ns.
+    /// Each job reads the clock two or three times, and the CPU time of its thread at most each
+    /// 10 µs, which takes about 100 ns.
     ///
     /// # Examples
     ///

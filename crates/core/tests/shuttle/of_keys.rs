@@ -87,7 +87,7 @@ fn each_job_is_popped_once() {
         let _ = threads.map(|thread| thread.join().unwrap());
         let mut all = jobs.iter().flatten();
         assert!(all.all(|job| job.popped.load(SeqCst) == 1));
-        assert!(queue.is_empty() && queue.len() == 0);
+        assert_eq!((queue.is_empty(), queue.len()), (true, 0));
     });
 }
 

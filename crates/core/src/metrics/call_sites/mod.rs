@@ -21,7 +21,8 @@ pub(crate) use table::{Running, Sample, Sites};
 /// includes the time for which the thread had no core.
 ///
 /// `jobs` is exact. The times are from samples: the first runs, all runs of a site whose runs take
-/// a millisecond, and of the others one in 32, chosen as if by chance. A quantile is at most a
+/// a millisecond, all runs where the priority has a [`max_wait`](crate::Builder::max_wait) or jobs of
+/// [keys](crate::Key) wait, and of the others one in 32, chosen as if by chance. A quantile is at most a
 /// quarter too long. The quantiles take
 /// [`Builder::histograms`](crate::Builder::histograms).
 ///
