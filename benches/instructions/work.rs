@@ -163,6 +163,7 @@ fn peer(row: &str, turns: u64) -> Option<()> {
             .unwrap()
     };
     match row {
+        "keys" => return None,
         "closures" => {
             let pool = rayon();
             let close = || {
