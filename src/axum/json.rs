@@ -90,7 +90,7 @@ fn encode(value: &impl Serialize) -> Response {
 ///
 /// | the request | answer |
 /// |---|---|
-/// | the lane is full, or was shut down | 503, by [`JobError`] |
+/// | the lane is full, or was shut down | 503, by [`JobError`], or 429 if the [key](twolane_core::Key) is |
 /// | it has no `content-type: application/json`, or one that ends in `+json` | 415 |
 /// | its body is larger than the limit | 413 |
 /// | its body is no JSON | 400, with what is wrong |

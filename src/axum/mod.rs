@@ -112,6 +112,7 @@ impl JobError {
             Cause::Job(error) if error.kind() == JoinErrorKind::KeyFull => {
                 StatusCode::TOO_MANY_REQUESTS
             }
+            Cause::Bridge(error) if error.is_key_full() => StatusCode::TOO_MANY_REQUESTS,
             _ if self.is_unavailable() => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -184,7 +185,8 @@ impl IntoResponse for JobError {
 ///
 /// # Errors
 ///
-/// [`JobError`]: the queue is full, the lane was shut down, or its I/O runtime is gone.
+/// [`JobError`]: the queue is full, or that of the key (429), the lane was shut down, or its I/O runtime
+/// is gone.
 ///
 /// # Examples
 ///

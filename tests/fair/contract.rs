@@ -13,6 +13,10 @@ use twolane::{CpuRuntime, JoinError, JoinErrorKind, Key, Priority};
 
 use crate::{Keys, Notes, on_both};
 
+fn spin(steps: u64) {
+    (0..steps).for_each(|n| _ = std::hint::black_box(n));
+}
+
 fn is_key_full(error: &JoinError) -> bool {
     error.kind() == JoinErrorKind::KeyFull && error.is_unavailable()
 }
@@ -161,6 +165,110 @@ fn plain_jobs_and_those_of_keys_do_not_starve_each_other() {
         let notes = notes.read();
         let first = |what| notes.iter().position(|note| *note == what).unwrap();
         assert!(first("a") < 20 && first("plain") < 20, "{notes:?}");
+    });
+}
+
+/// While one of them ran, plain jobs counted as a key without a queue, and lost what they were due: on
+/// two threads they got an eighth.
+#[test]
+fn plain_jobs_get_their_share_on_two_threads() {
+    on_both(2, async |cpu, keys| {
+        let held = ["a", "a"].map(|key| keys.keep_a_thread(key));
+        let ran = Arc::new(AtomicUsize::new(0));
+        let plain = (0..800).map(|_| {
+            let ran = ran.clone();
+            cpu.spawn_cpu(move || {
+                spin(20_000);
+                ran.fetch_add(1, SeqCst);
+            })
+        });
+        let plain: Vec<_> = plain.collect();
+        let long = (0..40).map(|_| {
+            let ran = ran.clone();
+            keys.of("a").spawn_cpu(move || {
+                spin(400_000);
+                ran.load(SeqCst)
+            })
+        });
+        let long: Vec<_> = long.collect();
+        drop(held);
+        // As much work as the plain jobs: both end at about the same time.
+        let at_the_end = join_all(long).await.into_iter().map(Result::unwrap).max();
+        assert!(at_the_end > Some(400), "{at_the_end:?} of 800");
+        join_all(plain).await;
+    });
+}
+
+/// It was charged what the job before it on its thread had taken.
+#[test]
+fn a_job_that_never_ran_is_not_charged() {
+    on_both(1, async |cpu, keys| {
+        let spin = || spin(400_000);
+        for _ in 0..3 {
+            let (release, held) = keys.keep_a_thread("other");
+            let plain = cpu.spawn_cpu(spin);
+            drop(release);
+            held.await.unwrap();
+            plain.await.unwrap();
+            let late = keys.of("late").with_deadline(Instant::now());
+            let (release, held) = keys.keep_a_thread("other");
+            let late = late.spawn(async {});
+            drop(keys.of("gone").spawn_cpu(spin));
+            drop(release);
+            held.await.unwrap();
+            assert_eq!(late.await.unwrap_err().kind(), JoinErrorKind::Expired);
+            cpu.spawn_cpu(|| ()).await.unwrap();
+        }
+        let gone = keys.busiest().into_iter().find(|key| &*key.key == "gone");
+        assert_eq!(gone.unwrap().computed, Duration::ZERO);
+    });
+}
+
+/// On an idle lane its steps went on without the queue, and were not charged.
+#[test]
+fn a_future_that_wakes_itself_pays_for_each_step() {
+    on_both(1, async |_cpu, keys| {
+        let mut steps = 0;
+        let task = keys.of("a").spawn(poll_fn(move |cx| {
+            spin(100_000);
+            steps += 1;
+            cx.waker().wake_by_ref();
+            if steps < 50 {
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        }));
+        task.await.unwrap();
+        let one = keys.of("b").spawn_cpu(|| {
+            spin(100_000);
+        });
+        one.await.unwrap();
+        let all = keys.busiest();
+        assert!(all[0].computed > 10 * all[1].computed, "{all:?}");
+    });
+}
+
+/// They are not refused, and count for their key alone.
+#[test]
+fn jobs_of_jobs_are_not_refused_and_the_bound_holds_after_them() {
+    on_both(1, async |cpu, keys| {
+        let a = cpu.handle().with_key(Key::new("a").with_max_jobs(2));
+        let inner = a.clone();
+        let many = a.spawn_cpu(move || (0..100).map(|_| inner.spawn_cpu(|| ())).collect());
+        let many: Vec<_> = many.await.unwrap();
+        let all = join_all(many).await;
+        assert!(all.into_iter().all(|task| task.is_ok()));
+        let most = cpu
+            .handle()
+            .with_key(Key::new("most").with_max_jobs(u16::MAX));
+        let (release, held) = keys.keep_a_thread("other");
+        let tasks: Vec<_> = (0..u16::MAX).map(|_| most.spawn_cpu(|| ())).collect();
+        assert!(is_key_full(&most.spawn_cpu(|| ()).await.unwrap_err()));
+        drop(release);
+        held.await.unwrap();
+        assert!(join_all(tasks).await.into_iter().all(|task| task.is_ok()));
+        assert!(most.spawn_cpu(|| ()).await.is_ok() && a.spawn_cpu(|| ()).await.is_ok());
     });
 }
 

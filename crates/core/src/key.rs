@@ -53,8 +53,9 @@ impl Key {
         }
     }
 
-    /// Sets the share of the threads' time, beside keys of weight 1. The last job that comes sets
-    /// the weight of its key.
+    /// Sets the share of the threads' time, beside keys of weight 1. Give all jobs of a key the same
+    /// weight: the order of the queue goes by that of the last one that came, a limit in time by
+    /// that of the first of those that wait.
     ///
     /// # Panics
     ///
@@ -71,9 +72,9 @@ impl Key {
     }
 
     /// Sets how many jobs of the key a priority accepts that have not ended: queued, running, and
-    /// futures that wait for something. One more is refused
+    /// futures that wait for something; and permits. One more is refused
     /// ([`KeyFull`](crate::JoinErrorKind::KeyFull)). A job that was cancelled counts until the lane
-    /// has dropped what it captured. The default is 256.
+    /// has dropped what it captured. What jobs submit counts and is not refused. The default is 256.
     ///
     /// # Panics
     ///

@@ -40,7 +40,8 @@ struct Entry {
 impl Entry {
     #[inline]
     fn new(submitter: &Submitter, site: Name) -> Self {
-        let is_short = submitter.level().is_short(site);
+        let has_key = submitter.key.is_some();
+        let is_short = submitter.level().is_short(site, has_key);
         Self { site, is_short }
     }
 

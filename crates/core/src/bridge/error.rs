@@ -126,8 +126,26 @@ impl BridgeError {
     /// # }
     /// ```
     pub fn is_queue_full(&self) -> bool {
-        let queue_full = JoinErrorKind::QueueFull;
-        matches!(&self.cause, LostReason::Refused(reason) if reason.kind() == queue_full)
+        self.is_refused(JoinErrorKind::QueueFull)
+    }
+
+    /// Returns true if the stream was refused since its key has too many jobs
+    /// ([`KeyFull`](JoinErrorKind::KeyFull)): a service answers 429.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use twolane_core::io::BridgeError;
+    /// fn status(error: &BridgeError) -> u16 {
+    ///     if error.is_key_full() { 429 } else { 503 }
+    /// }
+    /// ```
+    pub fn is_key_full(&self) -> bool {
+        self.is_refused(JoinErrorKind::KeyFull)
+    }
+
+    fn is_refused(&self, kind: JoinErrorKind) -> bool {
+        matches!(&self.cause, LostReason::Refused(reason) if reason.kind() == kind)
     }
 
     /// Returns whether the CPU lane's queue was full, or the lane was shut down: a service answers

@@ -126,6 +126,10 @@ impl Handle {
     /// costs (`twolane::guide::cost`). The lane itself
     /// learns from the samples which jobs are [short](crate::Builder::short_jobs_first).
     ///
+    /// Where jobs have [keys](crate::Key), it takes a lock that workers hold for an instant, and looks
+    /// at all keys that are known, some ten thousand: meanwhile these workers wait. So don't call it
+    /// for each request.
+    ///
     /// # Examples
     ///
     /// ```

@@ -180,8 +180,8 @@ impl Handle {
     /// at a time; a job of one more fails with [`QueueFull`](crate::JoinErrorKind::QueueFull). A
     /// [`queue_limit`](crate::Builder::queue_limit) counts all jobs. With a
     /// [`max_wait`](crate::Builder::max_wait) a key may fill the part of the room that its share is.
-    /// [`reserve`](Self::reserve) waits for the `queue_limit` alone, and else fails as
-    /// [`try_reserve`](Self::try_reserve) does.
+    /// [`reserve`](Self::reserve) waits for the `queue_limit` alone, and has a place of its key
+    /// meanwhile; else it fails as [`try_reserve`](Self::try_reserve) does.
     ///
     /// The key goes along as the [name](Self::with_name) does. Inside the jobs themselves the
     /// current handle has no key. What a job of the lane submits is not refused, but it counts.
@@ -189,9 +189,9 @@ impl Handle {
     ///
     /// # Cost
     ///
-    /// About half a microsecond for a job: an allocation, two locks that only threads of the lane
-    /// take, and two readings of the clock. A key that is known takes some 300 bytes, and the first
-    /// one of a priority a table of 256 KB.
+    /// About a microsecond for a job: an allocation, two locks that workers take, and two readings
+    /// of the clock. A key that is known takes 0.5 to 1 KB, and the first one of a priority a table
+    /// of 256 KB.
     ///
     /// # Examples
     ///

@@ -21,7 +21,9 @@ impl Handle {
     ///
     /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown), also if the shutdown comes
     /// during the wait;
-    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone). With a
+    /// [key](Self::with_key): [`JoinErrorKind::KeyFull`](crate::JoinErrorKind::KeyFull), and
+    /// [`JoinErrorKind::QueueFull`](crate::JoinErrorKind::QueueFull) of a `max_wait`.
     ///
     /// # Cancel safety
     ///
@@ -54,6 +56,7 @@ impl Handle {
     ///
     /// [`JoinErrorKind::QueueFull`](crate::JoinErrorKind::QueueFull), also if other submitters wait
     /// for a permit of a [`queue_limit`](crate::Builder::queue_limit);
+    /// [`JoinErrorKind::KeyFull`](crate::JoinErrorKind::KeyFull), with a [key](Self::with_key);
     /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown);
     /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
     ///

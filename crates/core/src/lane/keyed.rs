@@ -3,18 +3,18 @@
 //! **The path of a job.** A submitter, or who wakes a future, pushes it to the *inbox*, and takes no
 //! lock: it may be an I/O thread. A worker that pops takes the lock of the [`Order`], queues there
 //! what is in the inbox, and takes the job that is next. When the step has ended, it does the same
-//! with the inbox, and tells the order what the step computed. So the lock is one of workers, who have one nice value. (Who closes the
-//! queue takes it too, and who reads what the keys have used.)
+//! with the inbox, and tells the order for how long the step computed. The lock is one of workers,
+//! who have one nice value. Besides, who closes the queue takes it, and `call_sites`.
 //!
 //! **Jobs without a key** are those of one more key, `None`, of weight 1. They stay in the lane's
-//! own queues: in the order is one token for all of them. While no job of a key is queued, workers pop
-//! them without a look at the order, and they are not charged. A key that comes is then next.
+//! own queues: in the order, two tokens stand for all of them. While no job of a key is queued, workers
+//! pop them without a look at the order, and they are not charged. A key that comes is then next.
 //!
 //! **Obligations.** [liveness] A job that is pushed is popped: `queued` counts it once it is in the
 //! inbox, and before the submitter looks for a worker; who finds `queued` above 0 finds the job in the
-//! inbox or in the order, or it has been popped. (It may count below 0 for a moment, where a worker
-//! pops a job before its submitter has counted it.) [safety] Each turn ends once, also if its job
-//! did not run.
+//! inbox or in the order, or it has been popped. A worker may pop a job before its submitter has
+//! counted it: then `queued` is one too low, and may hide another job until that submitter has
+//! counted, and looks for a worker. [safety] Each turn ends once, also if its job did not run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,14 +73,15 @@ impl Keyed {
         pop_plain: impl Fn(&mut Popped) -> Option<Job>,
     ) -> Option<Job> {
         let mut order = self.order();
-        if has_plain() && !order.has_queued(&None) {
+        // One is left when one is taken: a key whose queue is empty would lose what it is due.
+        while has_plain() && order.queued(&None) < 2 {
             order.push(&None, 1, None, false);
         }
         loop {
             let (job, is_short, turn) = order.next()?;
             if job.is_some() {
                 self.queued.fetch_sub(1, SeqCst);
-                popped.is_short = is_short;
+                (popped.is_short, popped.has_key) = (is_short, true);
             }
             let job = job.or_else(|| pop_plain(popped));
             if job.is_some() {

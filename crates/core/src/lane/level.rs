@@ -68,12 +68,12 @@ impl Level {
 
     /// Whether the next job of that site goes before those that are not known to be short.
     #[inline]
-    pub(crate) fn is_short(&self, site: Name) -> bool {
+    pub(crate) fn is_short(&self, site: Name, has_key: bool) -> bool {
         let is_sorted = self.priority == Priority::Normal && self.lane.settings.short_jobs_first;
         is_sorted
             && match self.counters.sites.length(site) {
                 Length::Short => true,
-                Length::Unknown => !self.queue.has_short(),
+                Length::Unknown => !has_key && !self.queue.has_short(),
                 Length::Long => false,
             }
     }

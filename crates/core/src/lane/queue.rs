@@ -95,7 +95,7 @@ impl RunQueue {
             self.yielded.push(job);
         } else {
             // Its site may have turned long meanwhile.
-            let is_short = job.is_short() && !yielded;
+            let is_short = !yielded && job.is_short();
             self.push(job, is_short, key.as_ref());
         }
     }
@@ -122,7 +122,7 @@ impl RunQueue {
     }
 
     fn pop_plain(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
-        popped.is_short = false;
+        (popped.is_short, popped.has_key) = (false, false);
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
         if self.has_short() {
             let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();

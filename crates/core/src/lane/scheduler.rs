@@ -44,8 +44,8 @@ impl Schedule for Scheduler {
     }
 
     #[inline]
-    fn is_short(&self) -> bool {
-        self.level.is_short(self.site)
+    fn is_short(&self, has_key: bool) -> bool {
+        self.level.is_short(self.site, has_key)
     }
 
     fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey {

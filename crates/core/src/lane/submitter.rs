@@ -93,9 +93,9 @@ impl Submitter {
         let queued_at = now();
         move || {
             let sample = sites.sample(site, nth, false);
-            let step = Step::begin(queued_at, Duration::ZERO);
+            let step = sample.map(|sample| (sample, Step::begin(queued_at, Duration::ZERO)));
             f();
-            if let Some(sample) = sample {
+            if let Some((sample, step)) = step {
                 sample.add(&step.end());
             }
         }

@@ -103,7 +103,7 @@ impl Backlog {
         // Beside the keys, all jobs without one are one more.
         let room = self.room() / (1 + self.keys.weights());
         if is_short {
-            return short < room * 4 / 5;
+            return short == 0 || short < room * 4 / 5;
         }
         // For so long may short jobs pass the others yet, if there are any.
         let may_pass = (short > 0).then(|| self.shares.may_pass() / 5);
@@ -119,7 +119,7 @@ impl Backlog {
         let weights = weight + other_keys + u64::from(others + short > 0);
         let share = self.room() * weight / weights;
         let is_free = others + short + of_keys < self.room();
-        own < share && (is_free || own + u64::from(self.expect(time)) <= share)
+        (own == 0 || own < share) && (is_free || own + u64::from(self.expect(time)) <= share)
     }
 
     fn charged(&self) -> [u64; 3] {

@@ -5,8 +5,9 @@
 //! its slot until it has ended. No thread waits for another one: the submitter may be an I/O thread,
 //! and the job ends on a thread that gives way.
 //!
-//! Two submitters of one key that come at once may take two slots, and two keys whose hashes agree in
-//! 48 bits have one. Then the key's bound is up to twice as high, or the keys share it.
+//! Submitters of one key that come at once, beside jobs of others that end, may take a slot each, and
+//! two keys whose hashes agree in 48 bits have one. Then the key's bound is so many times as high, or
+//! the keys share it.
 //!
 //! **Time.** Jobs with a limit in time wait for those of their key, and their key has its part of
 //! the threads: its weight over the weights of all keys that have jobs charged. So a key may fill
@@ -55,8 +56,8 @@ impl Keys {
         self.slots.get_or_init(|| Box::new(all().collect()))
     }
 
-    /// Counts a job of the key.
-    pub(super) fn take(&self, key: &Key) -> Result<Slot, JoinError> {
+    /// Counts a job of the key, of which there may be so many.
+    pub(super) fn take(&self, key: &Key, most: u16) -> Result<Slot, JoinError> {
         let (slots, hash) = (self.slots(), key.name.hash);
         let tag = hash & !JOBS;
         loop {
@@ -72,8 +73,8 @@ impl Keys {
                 }
             }
             let (at, now, then) = found.ok_or(JoinError::full(Full::Keys))?;
-            if then & JOBS > key.max_jobs.into() {
-                return Err(JoinError::full(Full::Key(key.max_jobs)));
+            if now & JOBS >= most.into() {
+                return Err(JoinError::full(Full::Key(most)));
             }
             let jobs = &slots[at].jobs;
             if jobs.compare_exchange(now, then, SeqCst, SeqCst).is_ok() {

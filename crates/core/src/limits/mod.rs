@@ -117,7 +117,7 @@ pub(crate) struct Charge {
 /// A job of a key.
 struct OfKey {
     key: Key,
-    /// In [`Keys`]. `None` for a job that is exempt, where the table was full.
+    /// In [`Keys`]. `None` for a job that is exempt, where the table was full: it is not counted.
     slot: Option<Slot>,
     has_ended: AtomicBool,
 }
@@ -126,7 +126,8 @@ struct OfKey {
 impl Charge {
     /// Counts a job of the key.
     pub(crate) fn new(limits: &Arc<Limits>, key: Option<&Key>) -> Result<Self, JoinError> {
-        let slot = key.map(|key| limits.keys.take(key)).transpose()?;
+        let slot = key.map(|key| limits.keys.take(key, key.max_jobs));
+        let slot = slot.transpose()?;
         Ok(Self::with_slot(limits, key, slot))
     }
 
@@ -145,7 +146,7 @@ impl Charge {
 
     /// For what needs no permit. It counts in time all the same.
     pub(crate) fn exempt(limits: &Arc<Limits>, key: Option<&Key>) -> Option<Self> {
-        let slot = key.and_then(|key| limits.keys.take(key).ok());
+        let slot = key.and_then(|key| limits.keys.take(key, u16::MAX).ok());
         let counts = limits.time.is_some() || key.is_some();
         counts.then(|| Self::with_slot(limits, key, slot))
     }
@@ -172,7 +173,7 @@ impl Charge {
     }
 
     /// Of a permit whose job is there now: whether it is admitted in time. One that was waited for
-    /// has its room.
+    /// has its room, if it has no key.
     pub(crate) fn admit_in_time(&self, expected: Expected) -> Result<(), JoinError> {
         let Some(backlog) = self.limits.time.as_ref() else {
             return Ok(());
@@ -197,7 +198,8 @@ impl Charge {
 
     /// Call before the job is queued. `time`: for how long it will hold a thread, if that is known.
     pub(crate) fn queue(&self, time: impl FnOnce() -> Option<Duration>, is_short: bool) {
-        if let Some(backlog) = &self.limits.time {
+        let is_counted = self.key.is_none() || self.slot().is_some();
+        if let Some(backlog) = self.limits.time.as_ref().filter(|_| is_counted) {
             self.set(backlog, backlog.charge(time(), is_short, self.slot()));
         }
     }

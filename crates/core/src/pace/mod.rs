@@ -23,14 +23,9 @@ use crate::key::KeyName;
 pub(crate) struct Popped {
     /// It has the share of the short ones, unless it shows that its site is long.
     pub(crate) is_short: bool,
+    pub(crate) has_key: bool,
     /// While jobs of keys are queued: the turn of its key, or that of the jobs without one.
     pub(crate) turn: Option<Turn<Option<KeyName>>>,
     /// For how long its step computed, if it has a turn and the step has ended.
     pub(crate) computed: Duration,
-}
-
-impl Popped {
-    pub(crate) fn has_key(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.key.is_some())
-    }
 }

@@ -40,7 +40,8 @@ pub(crate) struct Step {
 }
 
 pub(crate) struct Took {
-    /// From its push to its begin. `None` if it was not queued, or the lane has no histograms.
+    /// From its push to its begin. `None` where that is not known: a lane without histograms does not
+    /// look when jobs are queued.
     pub(crate) waited: Option<Duration>,
     pub(crate) ran: Duration,
     pub(crate) held: Duration,

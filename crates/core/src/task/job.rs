@@ -71,7 +71,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     fn resume(self: &Arc<Self>) {
         self.scheduler.count(Event::Woken);
         self.extras.hold_clock();
-        self.enqueue(self.scheduler.is_short());
+        self.enqueue(self.is_short());
     }
 
     fn enqueue(self: &Arc<Self>, is_short: bool) {
@@ -197,7 +197,7 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
     }
 
     fn is_short(&self) -> bool {
-        self.scheduler.is_short()
+        self.scheduler.is_short(self.key().is_some())
     }
 
     fn key(&self) -> Option<&Key> {

@@ -130,7 +130,7 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// The step of the job has ended, or it has none: so has the turn of its key, if there is one.
     fn end_turn(&self, popped: &mut Popped);
     /// Whether the site's next step goes before those that are not known to be short.
-    fn is_short(&self) -> bool;
+    fn is_short(&self, has_key: bool) -> bool;
     /// Registers a job that may be in none of the lane's queues, so that a shutdown
     /// finds it. The job stays registered until it has ended.
     fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey;

@@ -139,7 +139,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             ToIdle::Requeue => {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
-                self.charge(|| self.scheduler.is_short());
+                self.charge(|| self.is_short());
             }
             // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Cancelled => {

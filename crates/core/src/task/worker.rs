@@ -139,14 +139,16 @@ impl<'a> Worker<'a> {
             return;
         };
         let (took, popped) = (step.end(), &mut self.popped);
-        popped.computed = took.computed;
+        if popped.turn.is_some() {
+            popped.computed = took.computed;
+        }
         if let Some(timings) = self.timings {
             timings.add(&took, 1);
         }
         if let Some(sample) = sample {
             let computed = sample.add(&took);
             popped.is_short &= !sample.is_long();
-            if !popped.has_key() {
+            if !popped.has_key {
                 self.shares.add(popped.is_short, computed);
             }
         }

@@ -158,7 +158,7 @@ impl Schedule for Level {
 
     fn end_turn(&self, _: &mut Popped) {}
 
-    fn is_short(&self) -> bool {
+    fn is_short(&self, _: bool) -> bool {
         false
     }
 

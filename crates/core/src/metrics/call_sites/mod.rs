@@ -21,8 +21,8 @@ pub(crate) use table::{Running, Sample, Sites};
 /// includes the time for which the thread had no core.
 ///
 /// `jobs` is exact. The times are from samples: the first runs, all runs of a site whose runs take
-/// a millisecond, all runs where the priority has a [`max_wait`](crate::Builder::max_wait) or jobs of
-/// [keys](crate::Key) wait, and of the others one in 32, chosen as if by chance. A quantile is at most a
+/// a millisecond, all runs where the priority has a [`max_wait`](crate::Builder::max_wait), and of the
+/// others one in 32, chosen as if by chance. A quantile is at most a
 /// quarter too long. The quantiles take
 /// [`Builder::histograms`](crate::Builder::histograms).
 ///
@@ -112,7 +112,7 @@ impl CallSites {
     /// The 32 [keys](crate::Key) of each priority that have computed most, by that. Names of keys are
     /// labels without a bound, so export these few.
     ///
-    /// Workers that pop a job of a key wait while it looks at all keys that are known, 10,000 at most.
+    /// They are of when [`call_sites`](crate::Handle::call_sites) was called.
     ///
     /// # Examples
     ///

@@ -31,8 +31,9 @@ use super::Shares;
 
 /// The virtual time of a nanosecond at weight 1. At the largest weight it is not zero yet.
 const RATE: u128 = 1 << 40;
-/// How far now goes beyond those that wait: 1 ms. So new keys without end delay a key by about as
-/// many jobs as it owes milliseconds, and a key that comes is hardly behind a flood.
+/// How far now goes beyond those that wait: 1 ms for each job that ends. So new keys without end
+/// delay a key that owes 3 s by about 3,000 of their jobs, and a key that comes is hardly behind a
+/// flood.
 const STEP: u128 = 1_000_000 * RATE;
 /// How many keys are known. (Those with jobs are bounded where these are admitted.)
 const MOST_KEYS: usize = 10_000;
@@ -92,8 +93,10 @@ impl<K: Ord + Clone, T> Order<K, T> {
 
     /// Queues a job.
     pub(crate) fn push(&mut self, key: &K, weight: u16, job: T, is_short: bool) {
-        if self.keys.len() >= self.most_keys && !self.keys.contains_key(key) {
-            self.forget_one();
+        while self.keys.len() >= self.most_keys && !self.keys.contains_key(key) {
+            if !self.forget_one() {
+                break;
+            }
         }
         let new = || (KeyQueue::new(self.shares.anew()), Usage::default());
         let (queue, usage) = self.keys.entry(key.clone()).or_insert_with(new);
@@ -105,12 +108,13 @@ impl<K: Ord + Clone, T> Order<K, T> {
         }
     }
 
-    fn forget_one(&mut self) {
+    /// Whether there was one without a queue.
+    fn forget_one(&mut self) -> bool {
         let places = &mut self.places.by_place;
         let idlest = places.range((true, 0, 0)..).next();
-        if let Some(place) = idlest.map(|(place, _)| *place) {
-            let _ = places.remove(&place).map(|key| self.keys.remove(&key));
-        }
+        let key = idlest.map(|(place, _)| *place);
+        let key = key.and_then(|place| places.remove(&place));
+        key.and_then(|key| self.keys.remove(&key)).is_some()
     }
 
     /// The job that is next, and whether it has the share of its key's short ones.
@@ -124,7 +128,7 @@ impl<K: Ord + Clone, T> Order<K, T> {
         Some((job, is_short, Turn { key, charge }))
     }
 
-    /// A job has ended, and took so many nanoseconds: none if it did not run. `is_short`: whether it
+    /// A job has ended, and computed for so long: not at all if it did not run. `is_short`: whether it
     /// had the share of its key's short ones.
     pub(crate) fn end(&mut self, turn: &Turn<K>, took: Duration, is_short: bool) {
         let nanos = took.as_nanos();
@@ -152,10 +156,8 @@ impl<K: Ord + Clone, T> Order<K, T> {
         self.now = self.now.max(now);
     }
 
-    pub(crate) fn has_queued(&self, key: &K) -> bool {
-        self.keys
-            .get(key)
-            .is_some_and(|(queue, _)| !queue.is_empty())
+    pub(crate) fn queued(&self, key: &K) -> usize {
+        self.keys.get(key).map_or(0, |(queue, _)| queue.len())
     }
 
     /// All keys that are known: how many jobs they have queued, and for how long those computed that

@@ -55,7 +55,7 @@ fn step(order: &mut Order<u8, (u8, Job)>, model: &mut Model) {
             }
         }
     }
-    let has_queued = |name: &u8| order.has_queued(name);
+    let has_queued = |name: &u8| order.queued(name) > 0;
     let with_jobs = (0..10).filter(has_queued).count();
     model.most_with_jobs = model.most_with_jobs.max(with_jobs);
     assert!(order.keys.len() <= MOST_KEYS.max(model.most_with_jobs));

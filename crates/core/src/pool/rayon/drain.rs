@@ -233,7 +233,8 @@ impl<S: Fn()> Activity<'_, S> {
     /// first.
     fn go_on(&mut self, job: Arc<dyn Runnable>, yielded: bool) -> bool {
         let is_slice_over = ticker::is_slice_over(self.rayon_had_its);
-        if is_slice_over || self.level.has_queued() {
+        // A step of a key has its turn each time.
+        if is_slice_over || self.level.has_queued() || self.worker.popped.has_key {
             self.level.queue().put_back(job, yielded);
         } else {
             // No need to pass it through the queue.

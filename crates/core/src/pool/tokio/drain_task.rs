@@ -53,7 +53,10 @@ impl Future for DrainTask {
             let mut worker = level.worker(lane_thread::worker_index());
             worker.popped = popped;
             match job.run(&mut worker) {
-                StepEnd::Requeue { job, yielded } if level.has_queued() => {
+                // A step of a key has its turn each time.
+                StepEnd::Requeue { job, yielded }
+                    if level.has_queued() || worker.popped.has_key =>
+                {
                     level.queue().put_back(job, yielded);
                 }
                 StepEnd::Requeue { job, .. } => this.next = Some(job),
