@@ -34,7 +34,7 @@ thread_local! {
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) began: u64,
-    waited: Option<Duration>,
+    pub(crate) waited: Option<Duration>,
     paused: Duration,
     cpu: Option<Duration>,
 }

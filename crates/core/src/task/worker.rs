@@ -16,6 +16,7 @@ use super::{Event, Job, Schedule, Work, ticker};
 use crate::limits::Charge;
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::timings::Timings;
+use crate::pace::clock::nanos;
 use crate::pace::{Popped, Shares, Step};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -128,6 +129,10 @@ impl<'a> Worker<'a> {
         let step = Step::begin(queued_at.load(Relaxed), self.paused);
         // It may go on without having been queued again.
         queued_at.store(0, Relaxed);
+        // At once: a reader counts the wait of a step that runs.
+        if let Some((timings, waited)) = self.timings.zip(step.waited) {
+            timings.waits.add(nanos(waited), 1);
+        }
         self.step = Some((step, sample));
         step.began
     }
@@ -143,7 +148,7 @@ impl<'a> Worker<'a> {
             popped.computed = took.computed;
         }
         if let Some(timings) = self.timings {
-            timings.add(&took, 1);
+            timings.steps.add(nanos(took.ran), 1);
         }
         if let Some(sample) = sample {
             let computed = sample.add(&took);
