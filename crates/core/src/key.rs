@@ -42,7 +42,7 @@ impl Key {
     ///
     /// See [`Key`].
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        // Seeded, so that nobody can make keys whose hashes agree.
+        // Seeded, so that a client cannot make keys whose hashes agree.
         static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         let text = name.into();
         let hash = SEED.hash_one(&text);

@@ -290,7 +290,7 @@ impl Reserve {
         block_on(self)
     }
 
-    /// Whether to wait, if the lane is full. For the time of a key nobody waits, nor for a key's jobs.
+    /// Whether to wait, if the lane is full. A caller with a key does not wait for time.
     fn waits(&self, full: &JoinError) -> bool {
         let has_key = self.submitter.key.is_some();
         full.kind() == JoinErrorKind::QueueFull && !(has_key && full.retry_after().is_some())

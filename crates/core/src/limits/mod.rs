@@ -35,7 +35,7 @@ pub(crate) struct Limits {
     pub(crate) is_set: bool,
 }
 
-/// What a job is expected to be like. `None`: whoever waits does not know.
+/// Whether the job is short, and for how long it will hold a thread. `None`: of a caller that waits.
 pub(crate) type Expected = Option<(bool, Option<Duration>)>;
 
 impl Limits {
