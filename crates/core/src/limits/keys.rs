@@ -40,7 +40,7 @@ pub(crate) struct Keys {
 /// Where a key is in the table, and its weight.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
-    at: u16,
+    pub(super) at: u16,
     pub(super) weight: u16,
 }
 
@@ -56,8 +56,8 @@ impl Keys {
         self.slots.get_or_init(|| Box::new(all().collect()))
     }
 
-    /// Counts a job of the key, of which there may be so many.
-    pub(super) fn take(&self, key: &Key, most: u16) -> Result<Slot, JoinError> {
+    /// Counts a job of the key, of which there may be so many. Returns where.
+    pub(super) fn take(&self, key: &Key, most: u16) -> Result<u16, JoinError> {
         let (slots, hash) = (self.slots(), key.name.hash);
         let tag = hash & !JOBS;
         loop {
@@ -78,8 +78,7 @@ impl Keys {
             }
             let jobs = &slots[at].jobs;
             if jobs.compare_exchange(now, then, SeqCst, SeqCst).is_ok() {
-                let (at, weight) = (at as u16, key.weight);
-                return Ok(Slot { at, weight });
+                return Ok(at as u16);
             }
         }
     }
@@ -89,12 +88,12 @@ impl Keys {
         self.slots.get().is_some()
     }
 
-    fn at(&self, slot: Slot) -> &Entry {
-        &self.slots()[usize::from(slot.at)]
+    fn at(&self, at: u16) -> &Entry {
+        &self.slots()[usize::from(at)]
     }
 
-    pub(super) fn give_back(&self, slot: Slot) {
-        self.at(slot).jobs.fetch_sub(1, SeqCst);
+    pub(super) fn give_back(&self, at: u16) {
+        self.at(at).jobs.fetch_sub(1, SeqCst);
     }
 
     pub(super) fn charge(&self, slot: Slot, micros: u64) {
@@ -103,14 +102,14 @@ impl Keys {
             0 => Some(weight << 48 | micros),
             _ => Some(word + micros),
         };
-        let before = self.at(slot).time.fetch_update(SeqCst, SeqCst, add);
+        let before = self.at(slot.at).time.fetch_update(SeqCst, SeqCst, add);
         if before.is_ok_and(|word| word & MICROS == 0) {
             self.weights.fetch_add(weight, SeqCst);
         }
     }
 
     pub(super) fn discharge(&self, slot: Slot, micros: u64) {
-        let before = self.at(slot).time.fetch_sub(micros, SeqCst);
+        let before = self.at(slot.at).time.fetch_sub(micros, SeqCst);
         if before & MICROS == micros {
             self.weights.fetch_sub(before >> 48, SeqCst);
         }
@@ -123,7 +122,7 @@ impl Keys {
 
     /// What is charged to the key, in microseconds, and the weights of all keys that it shares with.
     pub(super) fn charged(&self, slot: Slot) -> (u64, u64) {
-        let word = self.at(slot).time.load(SeqCst);
+        let word = self.at(slot.at).time.load(SeqCst);
         let others = match word & MICROS {
             0 => self.weights(),
             _ => self.weights().saturating_sub(word >> 48),

@@ -111,16 +111,12 @@ pub(crate) struct Charge {
     has_permit: AtomicBool,
     /// What it counts in the [`Backlog`], or 0.
     time: AtomicU32,
-    key: Option<OfKey>,
+    key: Option<Key>,
+    /// Where the key's job is in [`Keys`]; or [`NO_SLOT`]: it has ended, or is not counted.
+    slot: AtomicU32,
 }
 
-/// A job of a key.
-struct OfKey {
-    key: Key,
-    /// In [`Keys`]. `None` for a job that is exempt, where the table was full: it is not counted.
-    slot: Option<Slot>,
-    has_ended: AtomicBool,
-}
+const NO_SLOT: u32 = u32::MAX;
 
 // Relaxed: but for the release, only the thread that queues or runs the job uses it.
 impl Charge {
@@ -131,20 +127,18 @@ impl Charge {
         Ok(Self::with_slot(limits, key, slot))
     }
 
-    fn with_slot(limits: &Arc<Limits>, key: Option<&Key>, slot: Option<Slot>) -> Self {
+    fn with_slot(limits: &Arc<Limits>, key: Option<&Key>, slot: Option<u16>) -> Self {
         Self {
             limits: limits.clone(),
             has_permit: AtomicBool::new(false),
             time: AtomicU32::new(0),
-            key: key.map(|key| OfKey {
-                key: key.clone(),
-                slot,
-                has_ended: AtomicBool::new(false),
-            }),
+            key: key.cloned(),
+            slot: AtomicU32::new(slot.map_or(NO_SLOT, u32::from)),
         }
     }
 
-    /// For what needs no permit. It counts in time all the same.
+    /// For what needs no permit. It counts in time all the same. Where the table of keys is full, it
+    /// does not count for its key.
     pub(crate) fn exempt(limits: &Arc<Limits>, key: Option<&Key>) -> Option<Self> {
         let slot = key.and_then(|key| limits.keys.take(key, u16::MAX).ok());
         let counts = limits.time.is_some() || key.is_some();
@@ -152,11 +146,13 @@ impl Charge {
     }
 
     pub(crate) fn key(&self) -> Option<&Key> {
-        Some(&self.key.as_ref()?.key)
+        self.key.as_ref()
     }
 
     fn slot(&self) -> Option<Slot> {
-        self.key.as_ref()?.slot
+        let at = u16::try_from(self.slot.load(Relaxed)).ok()?;
+        let weight = self.key.as_ref()?.weight;
+        Some(Slot { at, weight })
     }
 
     /// Waits until it has room for a job. A wait for time holds no permit of the limit in jobs.
@@ -230,10 +226,8 @@ impl Charge {
         if let Some((_, permits)) = permits.filter(|_| self.has_permit.swap(false, Relaxed)) {
             run_hook("the waker of a `Reserve`", || permits.add_permits(1));
         }
-        let slot = self.slot();
-        let has_ended = |of: &OfKey| of.has_ended.swap(true, Relaxed);
-        if let Some(slot) = slot.filter(|_| !self.key.as_ref().is_some_and(has_ended)) {
-            self.limits.keys.give_back(slot);
+        if let Ok(at) = u16::try_from(self.slot.swap(NO_SLOT, Relaxed)) {
+            self.limits.keys.give_back(at);
         }
     }
 }
