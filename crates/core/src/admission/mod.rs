@@ -17,16 +17,15 @@ use crate::panics;
 use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed, thread_number};
 pub use permit::{Permit, Reserve};
 
-/// Submits at once. If it is refused, its task returns the reason.
+/// Submits at once.
 impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let entry = Entry::new(self, self.site_or_caller());
-        match (admit(self, Some(entry)), late(self)) {
-            (Ok(extras), None) => take_on(self, extras, work, entry),
-            (Ok(_), Some(late)) => refuse(self, late.into(), work),
-            (Err(reason), _) => refuse(self, reason, work),
-        }
+        enter(self, work, |entry| {
+            let extras = admit(self, Some(entry))?;
+            in_time(self)?;
+            Ok(extras)
+        })
     }
 }
 
@@ -51,25 +50,34 @@ impl Entry {
     }
 }
 
-fn refuse<W: Work>(submitter: &Submitter, reason: JoinError, work: W) -> Task<W::Output> {
-    submitter.count(Event::Rejected);
-    // On this thread: a panic of the destructor reaches the caller, as with any value
-    // that the caller drops.
-    drop(work);
-    Task::refused(reason)
-}
-
 type Admitted = Result<Extras, JoinError>;
+
+/// The way of a job into the queue. If it is refused, its task returns the reason.
+#[track_caller]
+fn enter<W: Work>(
+    submitter: &Submitter,
+    work: W,
+    admit: impl FnOnce(Entry) -> Admitted,
+) -> Task<W::Output> {
+    let entry = Entry::new(submitter, submitter.site_or_caller());
+    match admit(entry) {
+        Ok(extras) => take_on(submitter, extras, work, entry),
+        Err(reason) => {
+            submitter.count(Event::Rejected);
+            // On this thread: a panic of the destructor reaches the caller, as with any value
+            // that the caller drops.
+            drop(work);
+            Task::refused(reason)
+        }
+    }
+}
 
 /// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
 /// limits of its priority and its key, unless it is exempt. `entry`: `None` for a caller that would
 /// wait.
 #[inline]
 fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
-    let closed = || submitter.close_reason().map(JoinError::from);
-    if let Some(closed) = closed() {
-        return Err(closed);
-    }
+    submitter.check_open()?;
     let (level, key) = (submitter.level(), submitter.key.as_ref());
     if !level.limits.is_set && key.is_none() {
         return Ok(Extras::default());
@@ -79,25 +87,29 @@ fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
     }
     let expected = entry.and_then(|entry| entry.expected(level));
     let admitted = level.limits.admit(key, expected);
-    // It may have been closed meanwhile.
-    let admitted = admitted.map_err(|full| closed().unwrap_or(full));
-    admitted.map(|charge| Some(charge).into())
+    if admitted.is_err() {
+        // It may have been closed meanwhile.
+        submitter.check_open()?;
+    }
+    Ok(Some(admitted?).into())
 }
 
-/// Of a permit, whose job is there now.
-fn refusal(submitter: &Submitter, extras: &Extras, entry: Entry) -> Option<JoinError> {
-    let cause = submitter.close_reason().or_else(|| late(submitter));
-    let full = || {
-        let charge = extras.charge().filter(|_| !submitter.is_exempt())?;
-        let expected = entry.expected(submitter.level());
-        charge.admit_in_time(expected).err()
-    };
-    cause.map(JoinError::from).or_else(full)
+/// May it still, by a permit, now that its job is there?
+fn admit_by_permit(submitter: &Submitter, extras: Extras, entry: Entry) -> Admitted {
+    submitter.check_open()?;
+    in_time(submitter)?;
+    if let Some(charge) = extras.charge().filter(|_| !submitter.is_exempt()) {
+        charge.admit_in_time(entry.expected(submitter.level()))?;
+    }
+    Ok(extras)
 }
 
 #[inline]
-fn late(submitter: &Submitter) -> Option<CloseReason> {
-    has_passed(submitter.deadline).then_some(CloseReason::Expired)
+fn in_time(submitter: &Submitter) -> Result<(), CloseReason> {
+    match has_passed(submitter.deadline) {
+        true => Err(CloseReason::Expired),
+        false => Ok(()),
+    }
 }
 
 fn take_on<W: Work>(
@@ -131,12 +143,6 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     let value: Box<dyn Send> = Box::new(value);
     let submitter = submitter.clone().without_deadline();
     let charge = Charge::exempt(&submitter.level().limits, submitter.key.as_ref());
-    let entry = Entry::new(&submitter, submitter.site_or_caller());
-    take_on(
-        &submitter,
-        charge.into(),
-        closure(move || drop(value)),
-        entry,
-    )
-    .detach_quietly();
+    let work = closure(move || drop(value));
+    enter(&submitter, work, |_| Ok(charge.into())).detach_quietly();
 }

@@ -49,9 +49,9 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = self.io().bridge(limit, size);
-        match self.submitter.close_reason() {
-            Some(cause) => writer.refuse(cause.into()),
-            None => spawn_io(&self.submitter, writer.forward(stream)).detach_quietly(),
+        match self.submitter.check_open() {
+            Err(closed) => writer.refuse(closed.into()),
+            Ok(()) => spawn_io(&self.submitter, writer.forward(stream)).detach_quietly(),
         }
         reader
     }

@@ -191,9 +191,9 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.submitter.close_reason() {
-            Some(cause) => Task::refused(cause.into()),
-            None => spawn_io(&self.submitter, future),
+        match self.submitter.check_open() {
+            Err(closed) => Task::refused(closed.into()),
+            Ok(()) => spawn_io(&self.submitter, future),
         }
     }
 
@@ -237,9 +237,7 @@ impl Handle {
             "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
              build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
         );
-        if let Some(cause) = self.submitter.close_reason() {
-            return Err(cause.into());
-        }
+        self.submitter.check_open()?;
         let Some(workers) = self.submitter.level().workers() else {
             panic!(
                 "`install` in an `on_thread_start` hook: it may wait for the very thread that \

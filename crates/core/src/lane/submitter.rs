@@ -70,10 +70,10 @@ impl Submitter {
         self
     }
 
-    /// Returns why a submission is refused now, if it is.
+    /// An error says why no submission is taken any more.
     #[inline]
-    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        self.levels.lane.close_reason()
+    pub(crate) fn check_open(&self) -> Result<(), CloseReason> {
+        self.levels.lane.close_reason().map_or(Ok(()), Err)
     }
 
     /// Whether what this thread submits needs no permit.
