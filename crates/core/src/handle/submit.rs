@@ -1,12 +1,18 @@
 //! Methods of [`Handle`] that submit: by [`Submit`] (`task/work.rs`), whose way in is in
 //! `admission/mod.rs`.
 
+use std::time::Duration;
+
 use super::Handle;
 use crate::backend::Backend;
 use crate::bridge::spawn_io::spawn_io;
 use crate::error::JoinError;
+use crate::pace::Step;
+use crate::pace::clock::now;
 use crate::panics;
-use crate::task::{Cancelled, FutureWork, JobContext, Submit, Task, assert_may_block};
+use crate::task::{
+    Cancelled, FutureWork, JobContext, Submit, Task, assert_may_block, thread_number,
+};
 
 /// # Submit
 impl Handle {
@@ -245,11 +251,22 @@ impl Handle {
             );
         };
         assert_may_block();
-        let submitter = &self.submitter;
+        // Counted and timed as a job.
+        let sites = &self.submitter.level().counters.sites;
+        let site = self.submitter.site_or_caller();
+        let nth = sites.submitted(site, thread_number());
+        let queued_at = now();
         let (mut f, mut result) = (Some(f), None);
-        workers.install(&mut submitter.timed(|| result = f.take().map(panics::catch)));
+        workers.install(&mut || {
+            let sample = sites.sample(site, nth, false);
+            let sample = sample.map(|sample| (sample, Step::begin(queued_at, Duration::ZERO)));
+            result = f.take().map(panics::catch);
+            if let Some((sample, step)) = sample {
+                sample.add(&step.end());
+            }
+        });
         // There is none if the pool is shut down.
-        let result = result.ok_or_else(|| submitter.levels.lane.reason_once_closed())?;
+        let result = result.ok_or_else(|| self.submitter.levels.lane.reason_once_closed())?;
         result.map_err(JoinError::of_unwinding)
     }
 }
