@@ -8,7 +8,6 @@ use crate::backend::Backend;
 use crate::bridge::spawn_io::spawn_io;
 use crate::error::JoinError;
 use crate::pace::Step;
-use crate::pace::clock::now;
 use crate::panics;
 use crate::task::{
     Cancelled, FutureWork, JobContext, Submit, Task, assert_may_block, thread_number,
@@ -255,11 +254,10 @@ impl Handle {
         let sites = &self.submitter.level().counters.sites;
         let site = self.submitter.site_or_caller();
         let nth = sites.submitted(site, thread_number());
-        let queued_at = now();
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut || {
             let sample = sites.sample(site, nth, false);
-            let sample = sample.map(|sample| (sample, Step::begin(queued_at, Duration::ZERO)));
+            let sample = sample.map(|sample| (sample, Step::begin(Duration::ZERO)));
             result = f.take().map(panics::catch);
             if let Some((sample, step)) = sample {
                 sample.add(&step.end());

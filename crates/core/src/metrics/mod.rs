@@ -4,7 +4,6 @@ pub(crate) mod call_sites;
 pub(crate) mod histogram;
 pub(crate) mod io_watch;
 mod keys;
-pub(crate) mod timings;
 
 use std::fmt;
 use std::sync::Arc;

@@ -31,8 +31,7 @@ use stallwatch::Name;
 
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{CallSite, Running, Sites};
-use crate::metrics::histogram::FINE;
-use crate::metrics::timings::Timings;
+use crate::metrics::histogram::Timings;
 use crate::metrics::{Held, Metrics};
 use crate::pace::clock::now;
 use crate::priority::Priority;
@@ -160,8 +159,8 @@ impl Counters {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
             held: has_histograms.then(Arc::default),
-            timings: has_histograms.then(|| Box::new(Timings::new(FINE))),
-            sites: Sites::new(has_histograms),
+            timings: has_histograms.then(Box::default),
+            sites: Sites::new(),
         }
     }
 

@@ -15,7 +15,7 @@ use super::counters::Page;
 use super::{Event, Job, Schedule, Work, ticker};
 use crate::limits::Charge;
 use crate::metrics::call_sites::{Sample, Sites};
-use crate::metrics::timings::Timings;
+use crate::metrics::histogram::Timings;
 use crate::pace::clock::nanos;
 use crate::pace::{Popped, Shares, Step, Took};
 use crate::priority::Priority;
@@ -142,12 +142,13 @@ impl<'a> Worker<'a> {
     /// Returns when the step begins.
     #[cold]
     fn measure(&mut self, queued_at: &AtomicU64, sample: Option<Sample<'a>>) -> u64 {
-        let step = Step::begin(queued_at.load(Relaxed), self.paused);
+        let step = Step::begin(self.paused);
+        let queued = queued_at.load(Relaxed);
         // It may go on without having been queued again.
         queued_at.store(0, Relaxed);
         // At once: a reader counts the wait of a step that runs.
-        if let Some((timings, waited)) = self.timings.zip(step.waited) {
-            timings.waits.add(nanos(waited), 1);
+        if let Some(timings) = self.timings.filter(|_| queued != 0) {
+            timings.waits.add(step.began.saturating_sub(queued));
         }
         self.step = Some((step, sample));
         step.began
@@ -161,7 +162,7 @@ impl<'a> Worker<'a> {
             popped.computed = took.computed;
         }
         if let Some(timings) = self.timings {
-            timings.steps.add(nanos(took.ran), 1);
+            timings.steps.add(nanos(took.ran));
         }
         if let Some(sample) = sample {
             let computed = sample.add(took);
