@@ -35,7 +35,7 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     /// `on_cpu`: whether the stream is polled on the CPU lane.
     pub(crate) fn new(lane: &Submitter, on_cpu: bool, limit: usize, size: W) -> (Self, Bridged<T>) {
         let name = if on_cpu { CPU } else { "I/O" };
-        let (writer, reader) = channel(lane.level().counters.held.clone(), limit, name);
+        let (writer, reader) = channel(limit, name);
         let writer = Self {
             writer,
             size,

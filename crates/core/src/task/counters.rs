@@ -21,7 +21,6 @@
 //! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
 //! line of another worker.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
@@ -30,9 +29,9 @@ use crossbeam_utils::CachePadded;
 use stallwatch::Name;
 
 use crate::error::CloseReason;
+use crate::metrics::Metrics;
 use crate::metrics::call_sites::{CallSite, Running, Sites};
 use crate::metrics::histogram::Timings;
-use crate::metrics::{Held, Metrics};
 use crate::pace::clock::now;
 use crate::priority::Priority;
 
@@ -145,7 +144,6 @@ pub(crate) struct Counters {
     /// shared pages.
     pages: Box<[CachePadded<Page>]>,
     workers: usize,
-    pub(crate) held: Held,
     /// `None` if they are not recorded.
     pub(crate) timings: Option<Box<Timings>>,
     /// The same by call site.
@@ -158,7 +156,6 @@ impl Counters {
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
-            held: has_histograms.then(Arc::default),
             timings: has_histograms.then(Box::default),
             sites: Sites::new(),
         }
@@ -202,7 +199,6 @@ impl Counters {
         let woken = self.sum(Event::Woken);
         let submitted = self.sum(Event::Submitted);
         let timings = self.timings.as_deref();
-        let held = self.held.as_ref().map(|held| held.load(Relaxed) as u64);
         Metrics {
             submitted,
             rejected: self.sum(Event::Rejected),
@@ -220,7 +216,6 @@ impl Counters {
             tokio_tasks: 0,
             queue_wait: timings.map(|of| of.waits.read()).unwrap_or_default(),
             run_time: timings.map(|of| of.steps.read()).unwrap_or_default(),
-            bridge_bytes: held.unwrap_or(0),
         }
     }
 }
