@@ -60,16 +60,26 @@ fn enter<W: Work>(
     admit: impl FnOnce(Entry) -> Admitted,
 ) -> Task<W::Output> {
     let entry = Entry::new(submitter, submitter.site_or_caller());
-    match admit(entry) {
-        Ok(extras) => take_on(submitter, extras, work, entry),
+    let mut extras = match admit(entry) {
+        Ok(extras) => extras,
         Err(reason) => {
             submitter.count(Event::Rejected);
             // On this thread: a panic of the destructor reaches the caller, as with any value
             // that the caller drops.
             drop(work);
-            Task::refused(reason)
+            return Task::refused(reason);
         }
+    };
+    extras.complete(submitter.deadline);
+    let lane = &submitter.levels.lane;
+    if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
+        extras.hold_clock_of(&lane.io.handle);
     }
+    let this_thread = thread_number();
+    let scheduler = submitter.scheduler(this_thread, entry.site);
+    let job = Job::new(scheduler, work, extras);
+    job.submit(this_thread, entry.is_short);
+    Task::new(job)
 }
 
 /// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
@@ -110,24 +120,6 @@ fn in_time(submitter: &Submitter) -> Result<(), CloseReason> {
         true => Err(CloseReason::Expired),
         false => Ok(()),
     }
-}
-
-fn take_on<W: Work>(
-    submitter: &Submitter,
-    mut extras: Extras,
-    work: W,
-    entry: Entry,
-) -> Task<W::Output> {
-    extras.complete(submitter.deadline);
-    let lane = &submitter.levels.lane;
-    if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
-        extras.hold_clock_of(&lane.io.handle);
-    }
-    let this_thread = thread_number();
-    let scheduler = submitter.scheduler(this_thread, entry.site);
-    let job = Job::new(scheduler, work, extras);
-    job.submit(this_thread, entry.is_short);
-    Task::new(job)
 }
 
 /// Drops, on the lane, a value that any thread may be the last to hold.
