@@ -52,16 +52,6 @@ struct Window {
     writer: AtomicWaker,
 }
 
-impl Window {
-    /// Wakes the writer if there is room again.
-    fn subtract(&self, size: usize) {
-        let before = self.buffered.fetch_sub(size, SeqCst);
-        if before >= self.limit && before - size < self.limit {
-            self.writer.wake();
-        }
-    }
-}
-
 /// Makes both ends of a bridge that buffers up to `limit`. Its errors name the lane of the writer
 /// as `lane`.
 pub(crate) fn channel<T>(limit: usize, lane: &'static str) -> (Writer<T>, Bridged<T>) {
@@ -202,7 +192,12 @@ impl<T> Stream for Bridged<T> {
         let next = ready!(self.items.poll_recv(cx));
         Poll::Ready(next.map(|message| {
             let (item, size) = message.map_err(|error| *error)?;
-            self.window.subtract(size);
+            let window = &self.window;
+            let before = window.buffered.fetch_sub(size, SeqCst);
+            if before >= window.limit && before - size < window.limit {
+                // There is room again.
+                window.writer.wake();
+            }
             Ok(item)
         }))
     }
