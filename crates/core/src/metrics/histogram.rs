@@ -30,10 +30,9 @@ pub(crate) struct AtomicHistogram {
 
 impl Default for AtomicHistogram {
     fn default() -> Self {
+        let counts = (0..=bucket_of(END - 1)).map(|_| AtomicU64::new(0));
         Self {
-            counts: (0..=bucket_of(END - 1))
-                .map(|_| AtomicU64::new(0))
-                .collect(),
+            counts: counts.collect(),
             sum: AtomicU64::new(0),
         }
     }

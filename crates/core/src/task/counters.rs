@@ -183,10 +183,8 @@ impl Counters {
     }
 
     /// Reads what happens to a job later before what happens to it sooner. So it never
-    /// finds an end without its submission.
-    ///
-    /// The figures that the caller fills in are 0.
-    pub(crate) fn read(&self) -> Metrics {
+    /// finds an end without its submission. `limit`: of the queue, and the permits in use.
+    pub(crate) fn read(&self, tokio_tasks: usize, limit: Option<(usize, usize)>) -> Metrics {
         let cancelled = self.sum(Event::Cancelled);
         let expired = self.sum(Event::Expired);
         let dropped = self.sum(Event::Dropped);
@@ -211,9 +209,9 @@ impl Counters {
             running: begun.saturating_sub(completed + panicked + suspended),
             suspended: suspended.saturating_sub(no_longer_suspended),
             threads: self.workers as u64,
-            queue_limit: None,
-            permits_in_use: 0,
-            tokio_tasks: 0,
+            queue_limit: limit.map(|(jobs, _)| jobs as u64),
+            permits_in_use: limit.map_or(0, |(_, in_use)| in_use as u64),
+            tokio_tasks: tokio_tasks as u64,
             queue_wait: timings.map(|of| of.waits.read()).unwrap_or_default(),
             run_time: timings.map(|of| of.steps.read()).unwrap_or_default(),
         }
