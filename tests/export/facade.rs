@@ -77,7 +77,6 @@ fn all_is_described() {
     }
     let seconds = Unit::Seconds.as_str();
     let expected = [
-        ("twolane_bridge_bytes", Unit::Bytes.as_str()),
         ("twolane_busy_seconds_total", seconds),
         ("twolane_io_lag_seconds_sum", seconds),
         ("twolane_queue_wait_seconds_sum", seconds),

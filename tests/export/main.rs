@@ -10,10 +10,8 @@ mod support;
 
 use std::sync::mpsc;
 
-use futures::stream;
 use support::{Lanes, Stuck, lanes_with};
 use tokio::sync::oneshot;
-use twolane::io::Bridged;
 use twolane::{Backend, JoinErrorKind, Permit, Priority, Task};
 
 const LIMIT: usize = 5;
@@ -24,8 +22,6 @@ struct Busy {
     _jobs: [Task<()>; 3],
     _ends: (mpsc::Sender<()>, oneshot::Sender<()>),
     _permit: Permit,
-    /// It has 700 bytes.
-    _bridged: Bridged<&'static str>,
 }
 
 fn busy(backend: Backend) -> Busy {
@@ -57,20 +53,10 @@ fn busy(backend: Backend) -> Busy {
     }
     let low = cpu.with_priority(Priority::Low);
     low.spawn_cpu(|| ()).wait().unwrap();
-
-    let (ended, has_ended) = mpsc::channel();
-    let end_of_stream = stream::poll_fn(move |_| {
-        ended.send(()).unwrap();
-        std::task::Poll::Ready(None)
-    });
-    let source = futures::StreamExt::chain(stream::iter(["a", "b"]), end_of_stream);
-    let bridged = low.stream_from_io(source, 10_000, |_| 350);
-    has_ended.recv().unwrap();
     Busy {
         lanes,
         _jobs: [suspended, running, queued],
         _ends: (end, let_go),
         _permit: permit,
-        _bridged: bridged,
     }
 }

@@ -28,8 +28,6 @@ fn each_family_has_its_name_type_and_unit_once() {
             "# TYPE twolane_busy_seconds counter",
             "# UNIT twolane_busy_seconds seconds",
             "# TYPE twolane_queue_permits gauge",
-            "# TYPE twolane_bridge_bytes gauge",
-            "# UNIT twolane_bridge_bytes bytes",
             "# TYPE twolane_queue_wait_seconds histogram",
             "# UNIT twolane_queue_wait_seconds seconds",
             "# TYPE twolane_run_seconds histogram",
@@ -41,7 +39,7 @@ fn each_family_has_its_name_type_and_unit_once() {
             "# EOF",
         ]
     );
-    assert_eq!(text.matches("# HELP ").count(), 13);
+    assert_eq!(text.matches("# HELP ").count(), 12);
     let samples = samples(&text);
     for lane in ["ingest", "query"] {
         for priority in ["high", "normal", "low"] {
@@ -85,8 +83,6 @@ fn a_scrape_tells_what_the_test_has_counted() {
         // Three jobs are there, one is cancelled and still in the queue, one is to come.
         is("twolane_queue_permits normal", "state=in_use", LIMIT as f64);
         is("twolane_queue_permits normal", "state=free", 0.0);
-        is("twolane_bridge_bytes low", "", 700.0);
-        is("twolane_bridge_bytes normal", "", 0.0);
         // Three closures, one panic, and one poll have ended. One closure runs.
         is("twolane_run_seconds_count normal", "", 5.0);
         is("twolane_run_seconds_bucket normal", "le=inf", 5.0);

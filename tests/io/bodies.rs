@@ -7,8 +7,7 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::wait::wait_until;
-use crate::support::{self, Dropped, Lanes, lanes, lanes_with, lasts, on_both, with_both};
+use crate::support::{self, Dropped, Lanes, lanes, lasts, on_both};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use http_body::{Body, Frame};
@@ -181,17 +180,20 @@ fn a_body_that_fails_for_ever_fails_once() {
     });
 }
 
-/// The request's head comes with the body's first frame still on its way.
 #[test]
-fn what_is_buffered_of_a_body_counts_in_bytes() {
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
-        let cpu = lanes.cpu.handle().clone();
-        let bytes = || cpu.metrics().bridge_bytes;
-        let body = Full::new(Bytes::from_static(b"hello"));
-        let there = cpu.body_from_io(body, 1024);
-        wait_until(|| bytes() == 5);
-        let read = lanes.io.block_on(there.collect()).unwrap();
-        assert_eq!((&*read.to_bytes(), bytes()), (&b"hello"[..], 0));
+fn the_limit_of_a_body_counts_in_bytes() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let (tell, read) = mpsc::channel();
+    let frames = stream::repeat_with(move || {
+        tell.send(()).unwrap();
+        Ok::<_, io::Error>(Frame::data(Bytes::from("hello")))
     });
+    let mut body = (lanes.cpu.handle()).body_from_io(StreamBody::new(frames), 12);
+    lanes.until_idle();
+    assert_eq!(read.try_iter().count(), 3);
+    // 10 bytes are left, which is less than the limit.
+    wait(body.frame()).unwrap().unwrap();
+    lanes.until_idle();
+    assert_eq!(read.try_iter().count(), 1);
 }

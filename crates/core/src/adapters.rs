@@ -43,7 +43,7 @@ pub fn without_deadline(handle: &Handle) -> Handle {
 /// The error by which a submission is refused for good, if the lane is closed or its I/O runtime
 /// gone.
 pub fn close_error(handle: &Handle) -> Option<JoinError> {
-    handle.submitter.close_reason().map(JoinError::from)
+    handle.submitter.check_open().err().map(JoinError::from)
 }
 
 /// Whether the lane was shut down, or is about to be.

@@ -40,11 +40,6 @@ impl IoLane {
         }
     }
 
-    /// Makes this thread's sockets, timers and Tokio tasks belong to it.
-    pub(crate) fn enter(&self) -> EnterGuard<'_> {
-        self.handle.enter()
-    }
-
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(SeqCst)
     }

@@ -29,8 +29,8 @@ pub fn run_hook(what: &'static str, hook: impl FnOnce()) {
 
 /// Calls `f` and returns its result; logs a panic and returns `None`.
 pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
-    let result = catch_unwind(AssertUnwindSafe(f));
-    result.map_err(|payload| report_payload(what, payload)).ok()
+    let result = catch(f);
+    result.map_err(|payload| report(what, &payload.text())).ok()
 }
 
 /// Calls `f`. If it panics, drops what `take` finds in `place` while the panic unwinds, as
@@ -56,6 +56,7 @@ pub(crate) fn or_drop<P, T, R>(
 
 /// Logs a panic that no task carries to an awaiter. Does nothing without the feature `tracing`:
 /// there is no log then, and the panic hook has already printed the panic.
+#[cold]
 pub(crate) fn report(_what: &'static str, _text: &str) {
     // The subscriber is user code and may panic too; the caller must go on. No task takes this
     // second payload, and its destructor may panic again: leak it.
@@ -64,12 +65,6 @@ pub(crate) fn report(_what: &'static str, _text: &str) {
         tracing::error!(target: "twolane", panic = _text, "{_what} panicked");
     })
     .unwrap_or_else(mem::forget);
-}
-
-/// Logs the payload of a panic that [`catch`] did not catch.
-#[cold]
-pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
-    report(what, &PanicPayload::new(payload).text());
 }
 
 /// The payload of a panic. Its destructor may panic as well. `drop` catches that panic

@@ -91,7 +91,6 @@ fn with_unit(value: f64, unit: &str) -> String {
         "s" if value > 0.0 && value < 1.0 => short(value * 1e3) + " ms",
         "s" => short(value) + " s",
         "percentunit" => short(value * 100.0) + " %",
-        "bytes" => short(value / 1e6) + " MB",
         "ops" => short(value) + "/s",
         _ => short(value),
     }

@@ -152,7 +152,6 @@ impl MetricsReporter {
             for family in FAMILIES {
                 let unit = family.unit.map(|unit| match unit {
                     Unit::Seconds => metrics::Unit::Seconds,
-                    Unit::Bytes => metrics::Unit::Bytes,
                 });
                 let mut name =
                     |suffix| (self.transformer)(&format!("{}{suffix}", family.name)).name_shared();

@@ -11,7 +11,7 @@ pub(crate) mod prometheus;
 use std::borrow::Cow;
 
 use MetricKind::{Counter, Gauge, Histogram};
-use Unit::{Bytes, Seconds};
+use Unit::Seconds;
 use stallwatch::Name;
 use twolane_core::Handle;
 use twolane_core::Priority;
@@ -54,7 +54,6 @@ enum MetricKind {
 #[derive(Clone, Copy)]
 enum Unit {
     Seconds,
-    Bytes,
 }
 
 /// One value of a family, for one lane.
@@ -109,9 +108,6 @@ const FAMILIES: &[Family] = &[
     family("twolane_queue_permits", Gauge, None,
         "Permits of a queue that has a limit, by state.",
         |metrics| by("state", permits(metrics))),
-    family("twolane_bridge_bytes", Gauge, Some(Bytes),
-        "What the bridges between the lanes have buffered.",
-        |metrics| one(Value::Whole(metrics.bridge_bytes))),
     family("twolane_queue_wait_seconds", Histogram, Some(Seconds),
         "How long jobs waited for a thread, before each of their steps.",
         |metrics| one(Value::Histogram(classic(&metrics.queue_wait)))),

@@ -85,7 +85,6 @@ impl Collector for PrometheusCollector {
         for family in FAMILIES {
             let unit = family.unit.map(|unit| match unit {
                 Unit::Seconds => registry::Unit::Seconds,
-                Unit::Bytes => registry::Unit::Bytes,
             });
             let kind = match family.kind {
                 MetricKind::Counter => MetricType::Counter,

@@ -17,16 +17,15 @@ use crate::panics;
 use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed, thread_number};
 pub use permit::{Permit, Reserve};
 
-/// Submits at once. If it is refused, its task returns the reason.
+/// Submits at once.
 impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let entry = Entry::new(self, self.site_or_caller());
-        match (admit(self, Some(entry)), late(self)) {
-            (Ok(extras), None) => take_on(self, extras, work, entry),
-            (Ok(_), Some(late)) => refuse(self, late.into(), work),
-            (Err(reason), _) => refuse(self, reason, work),
-        }
+        enter(self, work, |entry| {
+            let extras = admit(self, Some(entry))?;
+            in_time(self)?;
+            Ok(extras)
+        })
     }
 }
 
@@ -51,61 +50,26 @@ impl Entry {
     }
 }
 
-fn refuse<W: Work>(submitter: &Submitter, reason: JoinError, work: W) -> Task<W::Output> {
-    submitter.count(Event::Rejected);
-    // On this thread: a panic of the destructor reaches the caller, as with any value
-    // that the caller drops.
-    drop(work);
-    Task::refused(reason)
-}
-
 type Admitted = Result<Extras, JoinError>;
 
-/// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
-/// limits of its priority and its key, unless it is exempt. `entry`: `None` for a caller that would
-/// wait.
-#[inline]
-fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
-    let closed = || submitter.close_reason().map(JoinError::from);
-    if let Some(closed) = closed() {
-        return Err(closed);
-    }
-    let (level, key) = (submitter.level(), submitter.key.as_ref());
-    if !level.limits.is_set && key.is_none() {
-        return Ok(Extras::default());
-    }
-    if submitter.is_exempt() {
-        return Ok(Charge::exempt(&level.limits, key).into());
-    }
-    let expected = entry.and_then(|entry| entry.expected(level));
-    let admitted = level.limits.admit(key, expected);
-    // It may have been closed meanwhile.
-    let admitted = admitted.map_err(|full| closed().unwrap_or(full));
-    admitted.map(|charge| Some(charge).into())
-}
-
-/// Of a permit, whose job is there now.
-fn refusal(submitter: &Submitter, extras: &Extras, entry: Entry) -> Option<JoinError> {
-    let cause = submitter.close_reason().or_else(|| late(submitter));
-    let full = || {
-        let charge = extras.charge().filter(|_| !submitter.is_exempt())?;
-        let expected = entry.expected(submitter.level());
-        charge.admit_in_time(expected).err()
-    };
-    cause.map(JoinError::from).or_else(full)
-}
-
-#[inline]
-fn late(submitter: &Submitter) -> Option<CloseReason> {
-    has_passed(submitter.deadline).then_some(CloseReason::Expired)
-}
-
-fn take_on<W: Work>(
+/// The way of a job into the queue. If it is refused, its task returns the reason.
+#[track_caller]
+fn enter<W: Work>(
     submitter: &Submitter,
-    mut extras: Extras,
     work: W,
-    entry: Entry,
+    admit: impl FnOnce(Entry) -> Admitted,
 ) -> Task<W::Output> {
+    let entry = Entry::new(submitter, submitter.site_or_caller());
+    let mut extras = match admit(entry) {
+        Ok(extras) => extras,
+        Err(reason) => {
+            submitter.count(Event::Rejected);
+            // On this thread: a panic of the destructor reaches the caller, as with any value
+            // that the caller drops.
+            drop(work);
+            return Task::refused(reason);
+        }
+    };
     extras.complete(submitter.deadline);
     let lane = &submitter.levels.lane;
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
@@ -116,6 +80,46 @@ fn take_on<W: Work>(
     let job = Job::new(scheduler, work, extras);
     job.submit(this_thread, entry.is_short);
     Task::new(job)
+}
+
+/// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
+/// limits of its priority and its key, unless it is exempt. `entry`: `None` for a caller that would
+/// wait.
+#[inline]
+fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
+    submitter.check_open()?;
+    let (level, key) = (submitter.level(), submitter.key.as_ref());
+    if !level.limits.is_set && key.is_none() {
+        return Ok(Extras::default());
+    }
+    if submitter.is_exempt() {
+        return Ok(Charge::exempt(&level.limits, key).into());
+    }
+    let expected = entry.and_then(|entry| entry.expected(level));
+    let admitted = level.limits.admit(key, expected);
+    if admitted.is_err() {
+        // It may have been closed meanwhile.
+        submitter.check_open()?;
+    }
+    Ok(Some(admitted?).into())
+}
+
+/// May it still, by a permit, now that its job is there?
+fn admit_by_permit(submitter: &Submitter, extras: Extras, entry: Entry) -> Admitted {
+    submitter.check_open()?;
+    in_time(submitter)?;
+    if let Some(charge) = extras.charge().filter(|_| !submitter.is_exempt()) {
+        charge.admit_in_time(entry.expected(submitter.level()))?;
+    }
+    Ok(extras)
+}
+
+#[inline]
+fn in_time(submitter: &Submitter) -> Result<(), CloseReason> {
+    match has_passed(submitter.deadline) {
+        true => Err(CloseReason::Expired),
+        false => Ok(()),
+    }
 }
 
 /// Drops, on the lane, a value that any thread may be the last to hold.
@@ -131,12 +135,6 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     let value: Box<dyn Send> = Box::new(value);
     let submitter = submitter.clone().without_deadline();
     let charge = Charge::exempt(&submitter.level().limits, submitter.key.as_ref());
-    let entry = Entry::new(&submitter, submitter.site_or_caller());
-    take_on(
-        &submitter,
-        charge.into(),
-        closure(move || drop(value)),
-        entry,
-    )
-    .detach_quietly();
+    let work = closure(move || drop(value));
+    enter(&submitter, work, |_| Ok(charge.into())).detach_quietly();
 }

@@ -54,27 +54,24 @@ pub struct Permit {
 impl Permit {
     pub(crate) fn try_new(submitter: &Submitter) -> Result<Self, JoinError> {
         let entry = Entry::new(submitter, submitter.site);
-        Self::of(super::admit(submitter, Some(entry)), submitter)
+        Self::of(super::admit(submitter, Some(entry)), submitter.clone())
     }
 
-    fn of(admitted: Admitted, submitter: &Submitter) -> Result<Self, JoinError> {
+    fn of(admitted: Admitted, submitter: Submitter) -> Result<Self, JoinError> {
         let extras = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
-        let submitter = submitter.clone();
         Ok(Self { submitter, extras })
     }
 
     /// The permit for the pump of a stream. A deadline ends here: one that passes later would cut
     /// the stream.
     #[track_caller]
-    pub(crate) fn for_stream(mut self) -> Result<Self, JoinError> {
-        let entry = Entry::new(&self.submitter, self.submitter.site_or_caller());
-        if let Some(cause) = super::refusal(&self.submitter, &self.extras, entry) {
-            self.submitter.count(Event::Rejected);
-            return Err(cause);
-        }
-        self.extras.charge().into_iter().for_each(Charge::reserve);
-        self.submitter = self.submitter.without_deadline();
-        Ok(self)
+    pub(crate) fn for_stream(self) -> Result<Self, JoinError> {
+        let Self { submitter, extras } = self;
+        let entry = Entry::new(&submitter, submitter.site_or_caller());
+        let admitted = super::admit_by_permit(&submitter, extras, entry);
+        let permit = Self::of(admitted, submitter.without_deadline())?;
+        permit.extras.charge().into_iter().for_each(Charge::reserve);
+        Ok(permit)
     }
 
     /// Sets a time after which the job is of no use.
@@ -184,11 +181,8 @@ impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let Self { submitter, extras } = self;
-        let entry = Entry::new(&submitter, submitter.site_or_caller());
-        match super::refusal(&submitter, &extras, entry) {
-            None => super::take_on(&submitter, extras, work, entry),
-            Some(cause) => super::refuse(&submitter, cause, work),
-        }
+        let admit = |entry| super::admit_by_permit(&submitter, extras, entry);
+        super::enter(&submitter, work, admit)
     }
 }
 
@@ -324,7 +318,7 @@ impl Future for Reserve {
         budget.made_progress();
         self.is_done = true;
         self.waits = None;
-        Poll::Ready(Permit::of(admitted, &self.submitter))
+        Poll::Ready(Permit::of(admitted, self.submitter.clone()))
     }
 }
 

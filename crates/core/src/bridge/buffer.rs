@@ -27,14 +27,12 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
 use futures_core::{FusedStream, Stream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::error::{BridgeError, LostReason};
-use crate::metrics::Held;
 use crate::pace::clock::now;
 use crate::panics;
 use crate::sync::{AtomicUsize, AtomicWaker, Ordering::SeqCst};
@@ -51,47 +49,16 @@ type Message<T> = Result<(T, usize), Box<BridgeError>>;
 struct Window {
     buffered: AtomicUsize,
     limit: usize,
-    /// The sum over all bridges of the priority, for its metrics.
-    held: Held,
     writer: AtomicWaker,
 }
 
-impl Window {
-    fn add(&self, size: usize) {
-        // Relaxed: a figure for a reader outside. What is subtracted was added before.
-        if let Some(held) = &self.held {
-            held.fetch_add(size, Relaxed);
-        }
-        self.buffered.fetch_add(size, SeqCst);
-    }
-
-    /// Wakes the writer if there is room again.
-    fn subtract(&self, size: usize) {
-        if let Some(held) = &self.held {
-            held.fetch_sub(size, Relaxed);
-        }
-        let before = self.buffered.fetch_sub(size, SeqCst);
-        if before >= self.limit && before - size < self.limit {
-            self.writer.wake();
-        }
-    }
-}
-
-impl Drop for Window {
-    fn drop(&mut self) {
-        // An item that was sent while the reader was dropped.
-        self.subtract(self.buffered.load(SeqCst));
-    }
-}
-
-/// Makes both ends of a bridge that buffers up to `limit`, and adds
-/// that to `held`. Its errors name the lane of the writer as `lane`.
-pub(crate) fn channel<T>(held: Held, limit: usize, lane: &'static str) -> (Writer<T>, Bridged<T>) {
+/// Makes both ends of a bridge that buffers up to `limit`. Its errors name the lane of the writer
+/// as `lane`.
+pub(crate) fn channel<T>(limit: usize, lane: &'static str) -> (Writer<T>, Bridged<T>) {
     let window = Arc::new(Window {
         buffered: AtomicUsize::new(0),
         // A limit of 0 counts as 1: one item at a time.
         limit: limit.clamp(1, MAX_SIZE),
-        held,
         writer: AtomicWaker::new(),
     });
     let (sender, items) = unbounded_channel();
@@ -143,7 +110,7 @@ impl<T> Writer<T> {
         // An item of size 0 (a trailer) counts as 1, so that it takes room as well. The
         // maximum keeps the sum from overflowing.
         let size = size.clamp(1, MAX_SIZE);
-        self.window.add(size);
+        self.window.buffered.fetch_add(size, SeqCst);
         self.held.0.push((item, size));
         self.held.1 += size;
         if self.held.1 >= self.window.limit / 2 || now() >= self.flushed + HELD_FOR {
@@ -225,7 +192,12 @@ impl<T> Stream for Bridged<T> {
         let next = ready!(self.items.poll_recv(cx));
         Poll::Ready(next.map(|message| {
             let (item, size) = message.map_err(|error| *error)?;
-            self.window.subtract(size);
+            let window = &self.window;
+            let before = window.buffered.fetch_sub(size, SeqCst);
+            if before >= window.limit && before - size < window.limit {
+                // There is room again.
+                window.writer.wake();
+            }
             Ok(item)
         }))
     }
@@ -239,9 +211,8 @@ impl<T> FusedStream for Bridged<T> {
 
 impl<T> Drop for Bridged<T> {
     fn drop(&mut self) {
-        self.items.close();
         // The channel drops what is left at once: on a busy lane, the pump may not run for a while.
-        self.window.subtract(self.window.buffered.load(SeqCst));
+        self.items.close();
         self.window.writer.wake();
     }
 }

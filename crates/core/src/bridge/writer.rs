@@ -32,14 +32,14 @@ pub struct BridgeWriter<T, W> {
 }
 
 impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
-    /// `on_cpu`: whether the stream is polled on the CPU lane.
-    pub(crate) fn new(lane: &Submitter, on_cpu: bool, limit: usize, size: W) -> (Self, Bridged<T>) {
-        let name = if on_cpu { CPU } else { "I/O" };
-        let (writer, reader) = channel(lane.level().counters.held.clone(), limit, name);
+    /// `on_cpu`: the CPU lane, if the stream is polled there.
+    pub(crate) fn new(on_cpu: Option<Submitter>, limit: usize, size: W) -> (Self, Bridged<T>) {
+        let lane = if on_cpu.is_some() { CPU } else { "I/O" };
+        let (writer, reader) = channel(limit, lane);
         let writer = Self {
             writer,
             size,
-            on_cpu: on_cpu.then(|| lane.clone()),
+            on_cpu,
         };
         (writer, reader)
     }

@@ -87,7 +87,7 @@ impl IoHandle {
     where
         W: Fn(&T) -> usize,
     {
-        BridgeWriter::new(&self.submitter, false, limit, size)
+        BridgeWriter::new(None, limit, size)
     }
 
     /// Returns the Tokio handle of the runtime.

@@ -49,9 +49,9 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = self.io().bridge(limit, size);
-        match self.submitter.close_reason() {
-            Some(cause) => writer.refuse(cause.into()),
-            None => spawn_io(&self.submitter, writer.forward(stream)).detach_quietly(),
+        match self.submitter.check_open() {
+            Err(closed) => writer.refuse(closed.into()),
+            Ok(()) => spawn_io(&self.submitter, writer.forward(stream)).detach_quietly(),
         }
         reader
     }
@@ -93,7 +93,7 @@ impl Handle {
         match Permit::try_new(&lane) {
             Ok(permit) => permit.stream_from_cpu(stream, limit, size),
             Err(cause) => {
-                let (writer, reader) = BridgeWriter::new(&lane, true, limit, size);
+                let (writer, reader) = BridgeWriter::new(Some(lane), limit, size);
                 writer.refuse(cause);
                 reader
             }
@@ -132,7 +132,7 @@ impl Permit {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let (writer, reader) = BridgeWriter::new(&self.submitter, true, limit, size);
+        let (writer, reader) = BridgeWriter::new(Some(self.submitter.clone()), limit, size);
         match self.for_stream() {
             Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
             Err(cause) => writer.refuse(cause),

@@ -1,12 +1,17 @@
 //! Methods of [`Handle`] that submit: by [`Submit`] (`task/work.rs`), whose way in is in
 //! `admission/mod.rs`.
 
+use std::time::Duration;
+
 use super::Handle;
 use crate::backend::Backend;
 use crate::bridge::spawn_io::spawn_io;
 use crate::error::JoinError;
+use crate::pace::Step;
 use crate::panics;
-use crate::task::{Cancelled, FutureWork, JobContext, Submit, Task, assert_may_block};
+use crate::task::{
+    Cancelled, FutureWork, JobContext, Submit, Task, assert_may_block, thread_number,
+};
 
 /// # Submit
 impl Handle {
@@ -191,9 +196,9 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.submitter.close_reason() {
-            Some(cause) => Task::refused(cause.into()),
-            None => spawn_io(&self.submitter, future),
+        match self.submitter.check_open() {
+            Err(closed) => Task::refused(closed.into()),
+            Ok(()) => spawn_io(&self.submitter, future),
         }
     }
 
@@ -237,9 +242,7 @@ impl Handle {
             "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
              build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
         );
-        if let Some(cause) = self.submitter.close_reason() {
-            return Err(cause.into());
-        }
+        self.submitter.check_open()?;
         let Some(workers) = self.submitter.level().workers() else {
             panic!(
                 "`install` in an `on_thread_start` hook: it may wait for the very thread that \
@@ -247,11 +250,21 @@ impl Handle {
             );
         };
         assert_may_block();
-        let submitter = &self.submitter;
+        // Counted and timed as a job.
+        let sites = &self.submitter.level().counters.sites;
+        let site = self.submitter.site_or_caller();
+        let nth = sites.submitted(site, thread_number());
         let (mut f, mut result) = (Some(f), None);
-        workers.install(&mut submitter.timed(|| result = f.take().map(panics::catch)));
+        workers.install(&mut || {
+            let sample = sites.sample(site, nth, false);
+            let sample = sample.map(|sample| (sample, Step::begin(Duration::ZERO)));
+            result = f.take().map(panics::catch);
+            if let Some((sample, step)) = sample {
+                sample.add(&step.end());
+            }
+        });
         // There is none if the pool is shut down.
-        let result = result.ok_or_else(|| submitter.levels.lane.reason_once_closed())?;
+        let result = result.ok_or_else(|| self.submitter.levels.lane.reason_once_closed())?;
         result.map_err(JoinError::of_unwinding)
     }
 }

@@ -38,7 +38,7 @@ use crate::task::{Counters, Runnable, Worker};
 pub(crate) struct Level {
     pub(crate) lane: Arc<Lane>,
     pub(crate) priority: Priority,
-    queue: RunQueue,
+    pub(crate) queue: RunQueue,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counters: Counters,
     /// Of a level whose threads keep to different cores: where they run jobs.
@@ -83,10 +83,6 @@ impl Level {
         self.workers.get().map(|workers| &**workers)
     }
 
-    pub(crate) fn queue(&self) -> &RunQueue {
-        &self.queue
-    }
-
     /// Whether there is a job for its workers.
     pub(crate) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
@@ -114,13 +110,7 @@ impl Level {
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
-        let mut metrics = self.counters.read();
-        metrics.tokio_tasks = self.tokio_tasks() as u64;
-        if let Some((jobs, in_use)) = self.limits.jobs() {
-            metrics.queue_limit = Some(jobs as u64);
-            metrics.permits_in_use = in_use as u64;
-        }
-        metrics
+        self.counters.read(self.tokio_tasks(), self.limits.jobs())
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -166,17 +156,15 @@ impl Level {
 
     /// The keys that have used most.
     pub(super) fn keys(&self) -> Vec<KeyUsage> {
-        let busiest = self
-            .queue
-            .keyed()
-            .map(|keyed| keyed.busiest(KeyUsage::MOST));
+        let keyed = self.queue.keyed().into_iter();
+        let busiest = keyed.flat_map(|keyed| keyed.busiest(KeyUsage::MOST));
         let usage = |(key, queued, computed): (KeyName, usize, Duration)| KeyUsage {
             key: key.text,
             priority: self.priority,
             queued: queued as u64,
             computed,
         };
-        busiest.into_iter().flatten().map(usage).collect()
+        busiest.map(usage).collect()
     }
 
     /// Closes up to `most` queued jobs, which resolves their tasks. It does not drop their

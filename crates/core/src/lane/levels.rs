@@ -52,13 +52,9 @@ impl Levels {
     }
 
     pub(crate) fn call_sites(&self) -> CallSites {
-        let sites = self
-            .all()
-            .flat_map(|level| level.counters.call_sites(level.priority));
-        CallSites::new(
-            sites.collect(),
-            self.all().flat_map(|level| level.keys()).collect(),
-        )
+        let sites = |level: &Arc<Level>| level.counters.call_sites(level.priority);
+        let keys = self.all().flat_map(|level| level.keys());
+        CallSites::new(self.all().flat_map(sites).collect(), keys.collect())
     }
 
     pub(crate) fn has_queued(&self) -> bool {

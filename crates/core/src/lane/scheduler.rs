@@ -40,7 +40,7 @@ impl Schedule for Scheduler {
     }
 
     fn end_turn(&self, popped: &mut Popped) {
-        self.level.queue().end_turn(popped);
+        self.level.queue.end_turn(popped);
     }
 
     #[inline]

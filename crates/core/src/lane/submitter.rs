@@ -2,7 +2,7 @@
 //! there on `level.rs` has the path of a job.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use stallwatch::Name;
 
@@ -10,8 +10,6 @@ use super::scheduler::Scheduler;
 use super::{Level, Levels, thread};
 use crate::error::CloseReason;
 use crate::key::Key;
-use crate::pace::Step;
-use crate::pace::clock::now;
 use crate::priority::Priority;
 use crate::task::{Event, thread_number};
 
@@ -70,10 +68,10 @@ impl Submitter {
         self
     }
 
-    /// Returns why a submission is refused now, if it is.
+    /// An error says why no submission is taken any more.
     #[inline]
-    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        self.levels.lane.close_reason()
+    pub(crate) fn check_open(&self) -> Result<(), CloseReason> {
+        self.levels.lane.close_reason().map_or(Ok(()), Err)
     }
 
     /// Whether what this thread submits needs no permit.
@@ -83,21 +81,5 @@ impl Submitter {
 
     pub(crate) fn count(&self, event: Event) {
         self.level().counters.count_from(thread_number(), event);
-    }
-
-    /// Counts a closure that is no job as one. The returned function runs it, and times it so.
-    #[track_caller]
-    pub(crate) fn timed(&self, mut f: impl FnMut()) -> impl FnMut() {
-        let (sites, site) = (&self.level().counters.sites, self.site_or_caller());
-        let nth = sites.submitted(site, thread_number());
-        let queued_at = now();
-        move || {
-            let sample = sites.sample(site, nth, false);
-            let step = sample.map(|sample| (sample, Step::begin(queued_at, Duration::ZERO)));
-            f();
-            if let Some((sample, step)) = step {
-                sample.add(&step.end());
-            }
-        }
     }
 }

@@ -86,7 +86,8 @@ pub(crate) fn current() -> Option<Submitter> {
     let innermost =
         |thread: &ThreadContext| Some(thread.entered.borrow().last()?.submitter.clone());
     let entered = with_thread(innermost).flatten();
-    let current = entered.or_else(served).or_else(|| {
+    let own = || ask_own(Submitter::clone);
+    let current = entered.or_else(own).or_else(|| {
         let default = PROCESS_DEFAULT.read();
         default.unwrap_or_else(PoisonError::into_inner).clone()
     });
@@ -143,11 +144,6 @@ pub(crate) fn leave_level() {
 
 pub(crate) fn worker_index() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
-}
-
-/// The lane and the priority that this thread belongs to.
-pub(crate) fn served() -> Option<Submitter> {
-    with_thread(|thread| thread.own.borrow().clone()).flatten()
 }
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same

@@ -1,8 +1,8 @@
 //! [`DurationHistogram`]: how long something took, each time. [`AtomicHistogram`]: where threads
 //! add it.
 //!
-//! A bucket covers one value below 2^p, where p is the *precision*. From there on each power of
-//! two has 2^p buckets of equal width. So a bucket is no wider than 1 / 2^p of its values.
+//! A bucket covers one value below 2^[`PRECISION`]. From there on each power of two has as many
+//! buckets of equal width. So a bucket is no wider than 1 / 2^[`PRECISION`] of its values.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,51 +11,55 @@ use std::time::Duration;
 /// Values from here on count as the largest below: about 2.4 hours.
 const END: u64 = 1 << 43;
 
-/// The precision of figures that a user reads: 10 KB.
-pub(crate) const FINE: u32 = 5;
-/// The precision of what a program has many of: 1.3 KB.
-pub(crate) const COARSE: u32 = 2;
+/// A histogram takes 10 KB.
+const PRECISION: u32 = 5;
+
+/// Of a priority, if the lane has histograms: how long its jobs waited in the queue, and how long
+/// their steps ran.
+#[derive(Default)]
+pub(crate) struct Timings {
+    pub(crate) waits: AtomicHistogram,
+    pub(crate) steps: AtomicHistogram,
+}
 
 pub(crate) struct AtomicHistogram {
-    precision: u32,
     counts: Box<[AtomicU64]>,
     /// Nanoseconds.
     sum: AtomicU64,
 }
 
-// Relaxed: the counts order no other memory.
-impl AtomicHistogram {
-    pub(crate) fn new(precision: u32) -> Self {
-        let buckets = bucket_of(precision, END - 1) + 1;
+impl Default for AtomicHistogram {
+    fn default() -> Self {
+        let counts = (0..=bucket_of(END - 1)).map(|_| AtomicU64::new(0));
         Self {
-            precision,
-            counts: (0..buckets).map(|_| AtomicU64::new(0)).collect(),
+            counts: counts.collect(),
             sum: AtomicU64::new(0),
         }
     }
+}
 
-    /// Adds an entry that stands for `weight` of them.
-    pub(crate) fn add(&self, nanos: u64, weight: u64) {
-        let bucket = bucket_of(self.precision, nanos.min(END - 1));
-        self.counts[bucket as usize].fetch_add(weight, Relaxed);
-        self.sum.fetch_add(nanos.saturating_mul(weight), Relaxed);
+// Relaxed: the counts order no other memory.
+impl AtomicHistogram {
+    pub(crate) fn add(&self, nanos: u64) {
+        let bucket = bucket_of(nanos.min(END - 1));
+        self.counts[bucket as usize].fetch_add(1, Relaxed);
+        self.sum.fetch_add(nanos, Relaxed);
     }
 
     pub(crate) fn read(&self) -> DurationHistogram {
         let counts = self.counts.iter().map(|count| count.load(Relaxed));
         DurationHistogram {
-            precision: self.precision,
             counts: counts.collect(),
             sum: Duration::from_nanos(self.sum.load(Relaxed)),
         }
     }
 }
 
-fn bucket_of(precision: u32, nanos: u64) -> u64 {
+fn bucket_of(nanos: u64) -> u64 {
     let power = (nanos | 1).ilog2();
-    match power.checked_sub(precision) {
+    match power.checked_sub(PRECISION) {
         // The leading bit is in both terms: hence 0 for the first power that is split.
-        Some(group) => (u64::from(group) << precision) + (nanos >> group),
+        Some(group) => (u64::from(group) << PRECISION) + (nanos >> group),
         None => nanos,
     }
 }
@@ -63,7 +67,6 @@ fn bucket_of(precision: u32, nanos: u64) -> u64 {
 /// A histogram of durations. A longer one than 2.4 hours counts as 2.4 hours.
 #[derive(Clone, Default)]
 pub struct DurationHistogram {
-    precision: u32,
     counts: Vec<u64>,
     sum: Duration,
 }
@@ -126,7 +129,7 @@ impl DurationHistogram {
             passed >= rank
         };
         let bucket = self.counts.iter().position(is_it)?;
-        Some(self.end_of(bucket))
+        Some(end_of(bucket))
     }
 
     /// Returns the buckets that are not empty, for an exporter.
@@ -147,15 +150,15 @@ impl DurationHistogram {
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let counts = self.counts.iter().enumerate();
         let filled = counts.filter(|(_, count)| **count > 0);
-        filled.map(|(bucket, count)| (self.end_of(bucket), *count))
+        filled.map(|(bucket, count)| (end_of(bucket), *count))
     }
+}
 
-    /// The largest value of a bucket.
-    fn end_of(&self, bucket: usize) -> Duration {
-        let (bucket, precision) = (bucket as u64, self.precision);
-        let group = (bucket >> precision).saturating_sub(1);
-        Duration::from_nanos(((bucket - (group << precision) + 1) << group) - 1)
-    }
+/// The largest value of a bucket.
+fn end_of(bucket: usize) -> Duration {
+    let bucket = bucket as u64;
+    let group = (bucket >> PRECISION).saturating_sub(1);
+    Duration::from_nanos(((bucket - (group << PRECISION) + 1) << group) - 1)
 }
 
 impl fmt::Debug for DurationHistogram {
@@ -174,44 +177,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_narrower_than_the_precision_says() {
-        for (histogram, part) in [
-            (AtomicHistogram::new(FINE), 32),
-            (AtomicHistogram::new(COARSE), 4),
-        ] {
-            let (mut last, read) = (0, histogram.read());
-            let values =
-                (0..43).flat_map(|power| (0..100).map(move |n| (1 << power) * (100 + n) / 100));
-            for nanos in values.chain([END - 1]) {
-                let bucket = bucket_of(histogram.precision, nanos);
-                let end = read.end_of(bucket as usize).as_nanos() as u64;
-                assert!(bucket >= last, "{nanos} ns");
-                last = bucket;
-                assert!(
-                    nanos <= end && end <= nanos + nanos / part,
-                    "{nanos}: {end}"
-                );
-            }
-            assert_eq!(last as usize, histogram.counts.len() - 1);
-            histogram.add(u64::MAX, 1);
-            let max = histogram.read().quantile(1.0);
-            assert_eq!(max, Some(Duration::from_nanos(END - 1)));
+    fn a_bucket_is_narrower_than_a_32nd_of_its_values() {
+        let (mut last, histogram) = (0, AtomicHistogram::default());
+        let values =
+            (0..43).flat_map(|power| (0..100).map(move |n| (1 << power) * (100 + n) / 100));
+        for nanos in values.chain([END - 1]) {
+            let bucket = bucket_of(nanos);
+            let end = end_of(bucket as usize).as_nanos() as u64;
+            assert!(bucket >= last, "{nanos} ns");
+            last = bucket;
+            assert!(nanos <= end && end <= nanos + nanos / 32, "{nanos}: {end}");
         }
+        assert_eq!(last as usize, histogram.counts.len() - 1);
+        histogram.add(u64::MAX);
+        let max = histogram.read().quantile(1.0);
+        assert_eq!(max, Some(Duration::from_nanos(END - 1)));
     }
 
     #[test]
-    fn quantiles_go_by_weight() {
-        let histogram = AtomicHistogram::new(COARSE);
+    fn a_quantile_is_the_end_of_the_bucket_of_its_rank() {
+        let histogram = AtomicHistogram::default();
         let quantile = |share| histogram.read().quantile(share).map(|time| time.as_nanos());
         assert_eq!(quantile(0.5), None);
-        histogram.add(1_000, 98);
-        histogram.add(1_000_000, 1);
-        histogram.add(2_000_000, 1);
+        (0..98).for_each(|_| histogram.add(1_000));
+        histogram.add(1_000_000);
+        histogram.add(2_000_000);
         assert_eq!(histogram.read().count(), 100);
         assert_eq!(histogram.read().sum(), Duration::from_nanos(3_098_000));
-        assert_eq!(quantile(0.0), Some(1_023));
-        assert_eq!(quantile(0.98), Some(1_023));
-        assert_eq!(quantile(0.99), Some(1_048_575));
-        assert_eq!(quantile(1.0), Some(2_097_151));
+        assert_eq!(quantile(0.0), Some(1_007));
+        assert_eq!(quantile(0.98), Some(1_007));
+        assert_eq!(quantile(0.99), Some(1_015_807));
+        assert_eq!(quantile(1.0), Some(2_031_615));
     }
 }

@@ -4,19 +4,13 @@ pub(crate) mod call_sites;
 pub(crate) mod histogram;
 pub(crate) mod io_watch;
 mod keys;
-pub(crate) mod timings;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 pub use call_sites::{CallSite, CallSites};
 pub use histogram::DurationHistogram;
 pub use keys::KeyUsage;
-
-/// How much the bridges of one priority have buffered, if the lane has histograms.
-pub(crate) type Held = Option<Arc<AtomicUsize>>;
 
 /// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
 ///
@@ -97,10 +91,6 @@ pub struct Metrics {
     /// How long steps took: each run of a closure, each poll of a future. Empty without
     /// [`Builder::histograms`](crate::Builder::histograms).
     pub run_time: DurationHistogram,
-    /// What the bridges of this priority's handles have buffered: bodies by their bytes,
-    /// streams by the `size` that their caller gave. Both directions. 0 without
-    /// [`Builder::histograms`](crate::Builder::histograms).
-    pub bridge_bytes: u64,
 }
 
 impl Metrics {

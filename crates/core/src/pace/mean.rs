@@ -21,8 +21,9 @@ impl<const SHARE: u64, const OF_LONG: u64> Mean<SHARE, OF_LONG> {
     pub(crate) fn add(&self, time: Duration) {
         let word = self.0.load(Relaxed);
         let (samples, mean) = (word >> BITS, word & MOST);
-        let is_outlier = OF_LONG < SHARE && samples >= 2 * OF_LONG;
-        let bound = if is_outlier { 8 * mean } else { MOST };
+        // Never, if `OF_LONG` is `SHARE`.
+        let are_many = samples >= 2 * OF_LONG;
+        let bound = if are_many { 8 * mean } else { MOST };
         let time = nanos(time).min(bound).min(MOST);
         let most = if time / 4 > mean { OF_LONG } else { SHARE };
         let samples = (samples + 1).min(most);

@@ -34,29 +34,23 @@ thread_local! {
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) began: u64,
-    pub(crate) waited: Option<Duration>,
     paused: Duration,
     cpu: Option<Duration>,
 }
 
 pub(crate) struct Took {
-    /// From its push to its begin. `None` where that is not known: a lane without histograms does not
-    /// look when jobs are queued.
-    pub(crate) waited: Option<Duration>,
     pub(crate) ran: Duration,
     pub(crate) held: Duration,
     pub(crate) computed: Duration,
 }
 
 impl Step {
-    /// `queued_at`: 0 if that is not known. `paused`: for the CPU quota, after the pop.
+    /// `paused`: for the CPU quota, after the pop.
     #[cold]
-    pub(crate) fn begin(queued_at: u64, paused: Duration) -> Self {
+    pub(crate) fn begin(paused: Duration) -> Self {
         let began = now();
-        let waited = Duration::from_nanos(began.saturating_sub(queued_at));
         Self {
             began,
-            waited: (queued_at != 0).then_some(waited),
             paused,
             cpu: cpu_time(began),
         }
@@ -68,7 +62,6 @@ impl Step {
         let cpu = self.cpu.zip(cpu_time(now));
         let cpu = cpu.map(|(begun, now)| now.saturating_sub(begun));
         Took {
-            waited: self.waited,
             ran,
             held: self.paused + ran,
             computed: computed(ran, cpu),
@@ -105,12 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn a_step_knows_how_long_it_waited_and_held_its_thread() {
-        assert!(Step::begin(0, Duration::ZERO).end().waited.is_none());
-        let long_ago = Step::begin(1, Duration::ZERO).end().waited;
-        assert!(long_ago >= Step::begin(now(), Duration::ZERO).end().waited);
+    fn a_step_knows_how_long_it_held_its_thread() {
         let hour = Duration::from_secs(3600);
-        let took = Step::begin(0, hour).end();
+        let took = Step::begin(hour).end();
         assert_eq!(took.held, hour + took.ran);
         assert!(took.computed < hour);
     }

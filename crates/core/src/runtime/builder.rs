@@ -184,10 +184,9 @@ impl Builder {
         self
     }
 
-    /// Sets whether the lane records how long jobs wait in the queue and how long their steps take,
-    /// and how much the bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
-    /// [`Metrics`](crate::metrics::Metrics), and the quantiles of each
-    /// [`CallSite`](crate::metrics::CallSite). Default: no, and these are empty.
+    /// Sets whether the lane records how long jobs wait in the queue and how long their steps take:
+    /// the fields `queue_wait` and `run_time` of [`Metrics`](crate::metrics::Metrics). Default: no,
+    /// and these are empty.
     ///
     /// Each job reads the clock two or three times, and the CPU time of its thread at most each
     /// 10 µs, which takes about 100 ns.

@@ -266,10 +266,7 @@ impl CpuRuntime {
 
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
-        self.handle
-            .submitter
-            .levels
-            .lane
-            .close_because(CloseReason::Dropped);
+        let lane = &self.handle.submitter.levels.lane;
+        lane.close_because(CloseReason::Dropped);
     }
 }

@@ -13,7 +13,7 @@ use stallwatch::Watch;
 use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::{self, Levels};
-use crate::metrics::histogram::{AtomicHistogram, FINE};
+use crate::metrics::histogram::AtomicHistogram;
 use crate::pace::clock::nanos;
 
 impl Builder {
@@ -59,9 +59,9 @@ const DO_NOT_WAIT: &str = "It keeps a thread of the CPU lane. Wait in `spawn_blo
 
 pub(super) fn start(levels: &Arc<Levels>, watch: Watch) -> Result<(), BuildError> {
     let lane = &levels.lane;
-    let lag = Arc::new(AtomicHistogram::new(FINE));
+    let lag = Arc::new(AtomicHistogram::default());
     let _ = lane.io_watch.lag.set(lag.clone());
-    let watch = watch.on_probe(move |it| lag.add(nanos(it.waited()), 1));
+    let watch = watch.on_probe(move |it| lag.add(nanos(it.waited())));
     let levels = Arc::downgrade(levels);
     let watch = lane.watched_jobs.iter().fold(watch, |watch, pool| {
         let levels = levels.clone();

@@ -21,7 +21,6 @@
 //! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
 //! line of another worker.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
@@ -30,10 +29,9 @@ use crossbeam_utils::CachePadded;
 use stallwatch::Name;
 
 use crate::error::CloseReason;
+use crate::metrics::Metrics;
 use crate::metrics::call_sites::{CallSite, Running, Sites};
-use crate::metrics::histogram::FINE;
-use crate::metrics::timings::Timings;
-use crate::metrics::{Held, Metrics};
+use crate::metrics::histogram::Timings;
 use crate::pace::clock::now;
 use crate::priority::Priority;
 
@@ -146,7 +144,6 @@ pub(crate) struct Counters {
     /// shared pages.
     pages: Box<[CachePadded<Page>]>,
     workers: usize,
-    pub(crate) held: Held,
     /// `None` if they are not recorded.
     pub(crate) timings: Option<Box<Timings>>,
     /// The same by call site.
@@ -159,9 +156,8 @@ impl Counters {
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
-            held: has_histograms.then(Arc::default),
-            timings: has_histograms.then(|| Box::new(Timings::new(FINE))),
-            sites: Sites::new(has_histograms),
+            timings: has_histograms.then(Box::default),
+            sites: Sites::new(),
         }
     }
 
@@ -187,10 +183,8 @@ impl Counters {
     }
 
     /// Reads what happens to a job later before what happens to it sooner. So it never
-    /// finds an end without its submission.
-    ///
-    /// The figures that the caller fills in are 0.
-    pub(crate) fn read(&self) -> Metrics {
+    /// finds an end without its submission. `limit`: of the queue, and the permits in use.
+    pub(crate) fn read(&self, tokio_tasks: usize, limit: Option<(usize, usize)>) -> Metrics {
         let cancelled = self.sum(Event::Cancelled);
         let expired = self.sum(Event::Expired);
         let dropped = self.sum(Event::Dropped);
@@ -203,7 +197,6 @@ impl Counters {
         let woken = self.sum(Event::Woken);
         let submitted = self.sum(Event::Submitted);
         let timings = self.timings.as_deref();
-        let held = self.held.as_ref().map(|held| held.load(Relaxed) as u64);
         Metrics {
             submitted,
             rejected: self.sum(Event::Rejected),
@@ -216,12 +209,11 @@ impl Counters {
             running: begun.saturating_sub(completed + panicked + suspended),
             suspended: suspended.saturating_sub(no_longer_suspended),
             threads: self.workers as u64,
-            queue_limit: None,
-            permits_in_use: 0,
-            tokio_tasks: 0,
+            queue_limit: limit.map(|(jobs, _)| jobs as u64),
+            permits_in_use: limit.map_or(0, |(_, in_use)| in_use as u64),
+            tokio_tasks: tokio_tasks as u64,
             queue_wait: timings.map(|of| of.waits.read()).unwrap_or_default(),
             run_time: timings.map(|of| of.steps.read()).unwrap_or_default(),
-            bridge_bytes: held.unwrap_or(0),
         }
     }
 }

@@ -144,13 +144,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         cause.is_some_and(|cause| !cause.is_requested())
     }
 
-    /// Drops the work inside the span in which it ran, as a user expects.
-    pub(super) fn drop_work(&self, work: W) {
-        run_hook("the destructor of a job's captures", || {
-            self.extras.in_scope(|| drop(work));
-        });
-    }
-
     pub(super) fn enter_registry(self: &Arc<Self>) {
         // Relaxed: only the thread that runs or discards the job touches the key, and
         // the job's state orders one such thread after the other.
@@ -220,7 +213,10 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
         // nothing to do.
         let slot = self.slot.try_lock().ok();
         if let Some(work) = slot.and_then(|mut slot| slot.take_work()) {
-            self.drop_work(work);
+            // Inside the span in which it ran, as a user expects.
+            run_hook("the destructor of a job's captures", || {
+                self.extras.in_scope(|| drop(work));
+            });
             // Only now: the limit bounds what waiting jobs hold in memory.
             self.extras.release_permit();
         }

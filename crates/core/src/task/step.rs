@@ -60,11 +60,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker: &mut Worker<'_>,
     ) -> Poll<()> {
         let mut cx = Context::from_waker(waker);
-        let observed = worker.begin(self);
+        let watched = worker.begin(self);
         let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
         let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
         let step = catch(|| self.extras.in_scope(step));
-        let ended = observed.end(worker, self);
+        let ended = worker.end(watched, self);
         worker.yielded = ended.yielded;
         if ended.cancelled {
             self.state.request_cancel();

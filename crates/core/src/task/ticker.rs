@@ -49,17 +49,12 @@ fn ask_for_ticks() {
 /// Whether a slice that began at the tick `began` is over.
 #[inline]
 pub(crate) fn is_slice_over(began: u32) -> bool {
-    have_passed(began, TICKS_OF_A_SLICE)
-}
-
-/// Whether so many ticks have passed since `began`.
-#[inline]
-pub(crate) fn have_passed(began: u32, ticks: u32) -> bool {
     ask_for_ticks();
-    CLOCK.have_passed(began, ticks)
+    has_passed(began)
 }
 
-/// Whether a slice is over, for the ticker itself: this asks for no ticks.
+/// The same, for the ticker itself: this asks for no ticks.
+#[inline]
 pub fn has_passed(began: u32) -> bool {
     CLOCK.have_passed(began, TICKS_OF_A_SLICE)
 }

@@ -15,11 +15,11 @@ use super::counters::Page;
 use super::{Event, Job, Schedule, Work, ticker};
 use crate::limits::Charge;
 use crate::metrics::call_sites::{Sample, Sites};
-use crate::metrics::timings::Timings;
+use crate::metrics::histogram::Timings;
 use crate::pace::clock::nanos;
-use crate::pace::{Popped, Shares, Step};
+use crate::pace::{Popped, Shares, Step, Took};
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, thread_local};
 
 thread_local! {
     // Not a field of the worker, which a thread of Tokio makes anew for each step.
@@ -99,13 +99,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Call where the step's own code begins: all that look at it.
+    /// Call where the step's own code begins: all that look at it. Returns the watch's entry, for
+    /// [`end`](Self::end).
     #[inline]
-    pub(super) fn begin<W: Work, S: Schedule>(&mut self, job: &Job<W, S>) -> Observed {
+    pub(super) fn begin<W: Work, S: Schedule>(&mut self, job: &Job<W, S>) -> Option<Entered> {
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
         let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
-        let (outer, nth) = begin(in_cpu_context);
+        let nth = begin(in_cpu_context);
         let site = job.scheduler.site();
         let sample = self.sites.sample(site, nth, self.times_all);
         let is_measured = sample.is_some() || self.timings.is_some() || self.popped.turn.is_some();
@@ -114,24 +115,40 @@ impl<'a> Worker<'a> {
             false => 0,
         };
         self.page.set_step(site, began);
-        Observed {
-            is_measured,
-            outer,
-            watched: job
-                .scheduler
-                .enter_step(W::IS_CLOSURE, job.extras.deadline()),
+        let deadline = job.extras.deadline();
+        job.scheduler.enter_step(W::IS_CLOSURE, deadline)
+    }
+
+    /// Call where the step's own code has ended, and before the awaiter is told. Returns what it has
+    /// asked.
+    #[inline]
+    pub(super) fn end<W: Work, S: Schedule>(
+        &mut self,
+        watched: Option<Entered>,
+        job: &Job<W, S>,
+    ) -> Running {
+        drop(watched);
+        let ended = change(|step| step.is_running = false);
+        if let Some((step, sample)) = self.step.take() {
+            self.measured(&step.end(), sample, job.extras.charge());
+            // Who awaits the job may look at what its key has used.
+            if self.popped.turn.is_some() {
+                job.scheduler.end_turn(&mut self.popped);
+            }
         }
+        ended
     }
 
     /// Returns when the step begins.
     #[cold]
     fn measure(&mut self, queued_at: &AtomicU64, sample: Option<Sample<'a>>) -> u64 {
-        let step = Step::begin(queued_at.load(Relaxed), self.paused);
+        let step = Step::begin(self.paused);
+        let queued = queued_at.load(Relaxed);
         // It may go on without having been queued again.
         queued_at.store(0, Relaxed);
         // At once: a reader counts the wait of a step that runs.
-        if let Some((timings, waited)) = self.timings.zip(step.waited) {
-            timings.waits.add(nanos(waited), 1);
+        if let Some(timings) = self.timings.filter(|_| queued != 0) {
+            timings.waits.add(step.began.saturating_sub(queued));
         }
         self.step = Some((step, sample));
         step.began
@@ -139,57 +156,24 @@ impl<'a> Worker<'a> {
 
     /// Gives what the step took to all that ask.
     #[cold]
-    fn measured(&mut self, charge: Option<&Charge>) {
-        let Some((step, sample)) = self.step.take() else {
-            return;
-        };
-        let (took, popped) = (step.end(), &mut self.popped);
+    fn measured(&mut self, took: &Took, sample: Option<Sample<'_>>, charge: Option<&Charge>) {
+        let popped = &mut self.popped;
         if popped.turn.is_some() {
             popped.computed = took.computed;
         }
         if let Some(timings) = self.timings {
-            timings.steps.add(nanos(took.ran), 1);
+            timings.steps.add(nanos(took.ran));
         }
         if let Some(sample) = sample {
-            let computed = sample.add(&took);
+            let computed = sample.add(took);
             popped.is_short &= !sample.is_long();
             if !popped.has_key {
                 self.shares.add(popped.is_short, computed);
             }
         }
         if let Some(charge) = charge {
-            charge.end(&took, popped.is_short);
+            charge.end(took, popped.is_short);
         }
-    }
-}
-
-/// What looks at a step while it runs: the watch, the histograms, the call site's samples, and
-/// what its code asks of its own thread.
-pub(super) struct Observed {
-    is_measured: bool,
-    outer: Running,
-    watched: Option<Entered>,
-}
-
-impl Observed {
-    /// Call where the step's own code has ended, and before the awaiter is told. Returns what it has
-    /// asked.
-    #[inline]
-    pub(super) fn end<W: Work, S: Schedule>(
-        self,
-        worker: &mut Worker<'_>,
-        job: &Job<W, S>,
-    ) -> Running {
-        drop(self.watched);
-        let ended = end(self.outer);
-        if self.is_measured {
-            worker.measured(job.extras.charge());
-            // Who awaits the job may look at what its key has used.
-            if worker.popped.turn.is_some() {
-                job.scheduler.end_turn(&mut worker.popped);
-            }
-        }
-        ended
     }
 }
 
@@ -209,40 +193,39 @@ pub(super) struct Running {
     nth: u32,
 }
 
-/// Marks this thread as running a job's step, until [`end`] gets what this returns, with the number
-/// of the step on this thread. `in_cpu_context`: whether the job was polled there in an earlier
-/// step.
+/// Marks this thread as running a job's step, until [`Worker::end`]. Returns the number of the step
+/// on this thread. `in_cpu_context`: whether the job was polled there in an earlier step.
 #[inline]
-fn begin(in_cpu_context: bool) -> (Running, u32) {
-    let outer = RUNNING.get();
-    let nth = outer.nth.wrapping_add(1);
-    RUNNING.set(Running {
-        is_running: true,
-        yielded: false,
-        in_cpu_context,
-        cancelled: false,
-        slice_began: ticker::ticks(),
-        nth,
+fn begin(in_cpu_context: bool) -> u32 {
+    let last = RUNNING.with(Cell::get);
+    // A worker pops jobs at the bottom of its stack alone (`pool/`).
+    debug_assert!(!last.is_running, "a step inside another one");
+    let nth = last.nth.wrapping_add(1);
+    RUNNING.with(|running| {
+        running.set(Running {
+            is_running: true,
+            yielded: false,
+            in_cpu_context,
+            cancelled: false,
+            slice_began: ticker::ticks(),
+            nth,
+        });
     });
-    (outer, nth)
-}
-
-/// Returns the step that has ended.
-#[inline]
-fn end(outer: Running) -> Running {
-    change(|step| (step.is_running, step.cancelled) = (outer.is_running, outer.cancelled))
+    nth
 }
 
 /// Returns the step as it was.
 #[inline]
 fn change(change: impl FnOnce(&mut Running)) -> Running {
-    let mut step = RUNNING.get();
-    change(&mut step);
-    RUNNING.replace(step)
+    RUNNING.with(|running| {
+        let mut step = running.get();
+        change(&mut step);
+        running.replace(step)
+    })
 }
 
 pub(crate) fn is_running() -> bool {
-    RUNNING.get().is_running
+    RUNNING.with(Cell::get).is_running
 }
 
 /// The step yields, and the next slice of its job begins. (Outside of a job, that of the thread.)
@@ -270,5 +253,5 @@ pub fn cancel_job() {
 
 #[inline]
 pub(super) fn is_slice_over() -> bool {
-    ticker::is_slice_over(RUNNING.get().slice_began)
+    ticker::is_slice_over(RUNNING.with(Cell::get).slice_began)
 }

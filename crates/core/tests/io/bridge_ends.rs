@@ -1,6 +1,7 @@
 //! What ends a bridge: its reader, its lane, or chance. Never silently.
 
 use std::sync::mpsc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::dice::Dice;
@@ -102,6 +103,27 @@ fn the_buffer_goes_with_its_reader() {
     drop(bridged);
     let threads: Vec<_> = dropped_on.try_iter().collect();
     assert_eq!(threads, [thread_name(), thread_name(), thread_name()]);
+}
+
+/// It would go into a buffer that no reader empties.
+#[test]
+fn an_item_that_comes_after_its_reader_has_gone_is_dropped() {
+    on_both(1, |lanes| {
+        let (polled, is_polled) = mpsc::channel();
+        let (let_go, wait) = mpsc::channel();
+        let source = stream::poll_fn(move |_| {
+            polled.send(()).unwrap();
+            Poll::Ready(Some(wait.recv().unwrap()))
+        });
+        let bridged = lanes.cpu.handle().stream_from_io(source, 10_000, |_| 1);
+        is_polled.recv().unwrap();
+        drop(bridged);
+        let (dropped, is_dropped) = mpsc::channel();
+        let_go.send(Dropped(dropped)).unwrap();
+        is_dropped.recv().unwrap();
+        // And then the source.
+        is_polled.recv().unwrap_err();
+    });
 }
 
 /// The other direction: a request body that is encoded by a job.

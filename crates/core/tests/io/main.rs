@@ -3,7 +3,6 @@
 mod bridge;
 mod bridge_ends;
 mod drops;
-mod held;
 mod in_cpu_context;
 mod io_lane;
 mod routing;

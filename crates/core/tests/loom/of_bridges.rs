@@ -17,7 +17,7 @@ use crate::model;
 #[test]
 fn the_bridge_carries_all_and_its_end() {
     model(|| {
-        let (mut writer, mut reader) = buffer::channel::<u8>(None, 1, "I/O");
+        let (mut writer, mut reader) = buffer::channel::<u8>(1, "I/O");
         let pump = thread::spawn(move || {
             for item in 1..=2 {
                 assert!(block_on(poll_fn(|cx| writer.poll_room(cx))));
@@ -38,7 +38,7 @@ fn the_bridge_carries_all_and_its_end() {
 fn a_gone_reader_frees_the_writer() {
     for limit in [1, 2] {
         model(move || {
-            let (mut writer, reader) = buffer::channel::<u8>(None, limit, "I/O");
+            let (mut writer, reader) = buffer::channel::<u8>(limit, "I/O");
             writer.send(1, 1);
             let other = thread::spawn(move || drop(reader));
             block_on(poll_fn(|cx| match writer.poll_room(cx) {

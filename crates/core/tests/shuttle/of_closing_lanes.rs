@@ -54,9 +54,9 @@ impl OneWorker {
 fn serve(level: &Arc<Level>, woken: &Receiver<()>) {
     let mut worker = level.worker(Some(0));
     while woken.recv().is_ok() {
-        while let Some(job) = level.queue().pop(&mut worker.popped) {
+        while let Some(job) = level.queue.pop(&mut worker.popped) {
             if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
-                level.queue().put_back(job, yielded);
+                level.queue.put_back(job, yielded);
             }
         }
     }

@@ -22,11 +22,9 @@ pub(crate) use table::{Running, Sample, Sites};
 ///
 /// `jobs` is exact. The times are from samples: the first runs, all runs of a site whose runs take
 /// a millisecond, all runs where the priority has a [`max_wait`](crate::Builder::max_wait), and of the
-/// others one in 32, chosen as if by chance. A quantile is at most a
-/// quarter too long. The quantiles take
-/// [`Builder::histograms`](crate::Builder::histograms).
+/// others one in 32, chosen as if by chance.
 ///
-/// A site takes 1.3 KB of memory, and 4 KB on a lane with histograms.
+/// A site takes 1.3 KB of memory.
 ///
 /// # Examples
 ///
@@ -69,15 +67,6 @@ pub struct CallSite {
     pub total_run: Duration,
     /// How long a run takes on average. `None` if none was timed.
     pub run_mean: Option<Duration>,
-    /// Half of the runs took no longer. `None` before the first sample, and without histograms.
-    pub run_p50: Option<Duration>,
-    /// 99 % of the runs took no longer.
-    pub run_p99: Option<Duration>,
-    /// Half of the waits for a thread took no longer: from a submission, or from the
-    /// wake-up of a future, to the run. `None` before the first sample, and without histograms.
-    pub wait_p50: Option<Duration>,
-    /// 99 % of the waits took no longer.
-    pub wait_p99: Option<Duration>,
 }
 
 /// The call sites of a lane, those that took most time first.
@@ -164,26 +153,18 @@ impl fmt::Display for CallSites {
         let names: Vec<_> = self.sites.iter().map(|site| escaped(&site.site)).collect();
         let widths = names.iter().map(|name| name.chars().count());
         let width = widths.chain([4]).max().unwrap_or_default();
-        write!(
-            f,
-            "{:width$}  priority       jobs   running       for",
-            "site"
-        )?;
         writeln!(
             f,
-            "    run in all      mean   run p50   run p99  wait p50  wait p99"
+            "{:width$}  priority       jobs   running       for    run in all      mean",
+            "site"
         )?;
         let short = |time: Option<Duration>| time.map_or("-".to_owned(), |t| format!("{t:.1?}"));
         for (site, name) in self.sites.iter().zip(names) {
             write!(f, "{name:width$}  ")?;
             write!(f, "{:8} {:>10} ", format!("{:?}", site.priority), site.jobs)?;
             write!(f, "{:>9} {:>9} ", site.running, short(site.running_for))?;
-            write!(f, "{:>13}", format!("~{:.1?}", site.total_run))?;
-            let runs = [site.run_mean, site.run_p50, site.run_p99];
-            for time in runs.into_iter().chain([site.wait_p50, site.wait_p99]) {
-                write!(f, " {:>9}", short(time))?;
-            }
-            writeln!(f)?;
+            let total = format!("~{:.1?}", site.total_run);
+            writeln!(f, "{total:>13} {:>9}", short(site.run_mean))?;
         }
         Ok(())
     }

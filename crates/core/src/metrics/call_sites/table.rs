@@ -15,8 +15,6 @@ use once_cell::race::OnceBox;
 use stallwatch::Name;
 
 use super::CallSite;
-use crate::metrics::histogram::COARSE;
-use crate::metrics::timings::Timings;
 use crate::pace::clock::nanos;
 use crate::pace::length::{self, Length, MeanTime};
 use crate::pace::{Mean, Took};
@@ -47,9 +45,6 @@ impl Sample<'_> {
         };
         let ran = nanos(took.ran).saturating_mul(weight);
         site.ran.fetch_add(ran, Relaxed);
-        if let Some(timings) = &site.timings {
-            timings.add(took, weight);
-        }
         site.held.add(took.held);
         let computed = took.computed.min(length::MOST);
         site.mean.add(computed);
@@ -77,36 +72,23 @@ struct Counters {
     held: Mean,
     /// How long the runs took that the samples stand for, in nanoseconds.
     ran: AtomicU64,
-    /// If the lane has histograms.
-    timings: Option<Box<Timings>>,
 }
 
 /// The sites of one level, in a table of 32 KB. A site that is used takes two cache lines, one for
-/// each shard, and with histograms 2.7 KB.
-pub(crate) struct Sites {
-    has_histograms: bool,
-    // Two threads may make the same one, and one of them drops its own. So no thread waits for
-    // another one, which may have lost its core.
-    counters: Box<[OnceBox<Counters>]>,
-}
+/// each shard.
+// Two threads may make the counters of the same one, and one of them drops its own. So no thread
+// waits for another one, which may have lost its core.
+pub(crate) struct Sites(Box<[OnceBox<Counters>]>);
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
 // is added before the job's output is published. These order what an awaiter finds.
 impl Sites {
-    pub(crate) fn new(has_histograms: bool) -> Self {
-        Self {
-            has_histograms,
-            counters: (0..Name::MOST).map(|_| OnceBox::new()).collect(),
-        }
+    pub(crate) fn new() -> Self {
+        Self((0..Name::MOST).map(|_| OnceBox::new()).collect())
     }
 
     fn of(&self, site: Name) -> &Counters {
-        let timings = || Box::new(Timings::new(COARSE));
-        let new = || Counters {
-            timings: self.has_histograms.then(timings),
-            ..Counters::default()
-        };
-        self.counters[site.index() as usize].get_or_init(|| Box::new(new()))
+        self.0[site.index() as usize].get_or_init(Box::default)
     }
 
     /// Counts a job that is about to be queued. Returns how many were counted in its shard before.
@@ -144,7 +126,7 @@ impl Sites {
     }
 
     pub(crate) fn read(&self, priority: Priority, running: &[Running]) -> Vec<CallSite> {
-        let counters = self.counters.iter().enumerate();
+        let counters = self.0.iter().enumerate();
         let sites = counters.filter_map(|(index, counters)| {
             let site = Name::at(index as u32)?;
             Some(read(site, priority, counters.get()?, running))
@@ -161,9 +143,6 @@ fn read(site: Name, priority: Priority, counters: &Counters, running: &[Running]
     let jobs = counters.jobs.iter().map(|jobs| jobs.load(Relaxed)).sum();
     let (first, later) = (counters.first.load(Relaxed), counters.later.load(Relaxed));
     let (runs, ran) = (first + later * ONE_IN, counters.ran.load(Relaxed));
-    let timings = counters.timings.as_deref();
-    let of_runs = timings.map(|of| of.steps.read()).unwrap_or_default();
-    let of_waits = timings.map(|of| of.waits.read()).unwrap_or_default();
     CallSite {
         site: site.to_string(),
         priority,
@@ -173,10 +152,6 @@ fn read(site: Name, priority: Priority, counters: &Counters, running: &[Running]
         samples: first + later,
         total_run: Duration::from_nanos(ran),
         run_mean: ran.checked_div(runs).map(Duration::from_nanos),
-        run_p50: of_runs.quantile(0.5),
-        run_p99: of_runs.quantile(0.99),
-        wait_p50: of_waits.quantile(0.5),
-        wait_p99: of_waits.quantile(0.99),
     }
 }
 
@@ -190,26 +165,25 @@ fn is_one_of_many(nth: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn took(ran: u64, waited: Option<u64>) -> Took {
-        let [ran, computed] = [ran, ran].map(Duration::from_nanos);
+    fn took(ran: u64) -> Took {
+        let ran = Duration::from_nanos(ran);
         Took {
-            waited: waited.map(Duration::from_nanos),
             ran,
             held: ran,
-            computed,
+            computed: ran,
         }
     }
 
-    fn add(site: &Counters, weight: u64, ran: u64, waited: Option<u64>) {
-        Sample { site, weight }.add(&took(ran, waited));
+    fn add(site: &Counters, weight: u64, ran: u64) {
+        Sample { site, weight }.add(&took(ran));
     }
 
     #[test]
     fn the_jobs_of_many_sites_are_not_known_to_be_short() {
-        let (sites, site) = (Sites::new(false), Name::named("one of few sites"));
+        let (sites, site) = (Sites::new(), Name::named("one of few sites"));
         for _ in 0..100 {
             for site in [site, Name::OTHER] {
-                add(sites.of(site), 1, 1_000, None);
+                add(sites.of(site), 1, 1_000);
             }
         }
         assert_eq!(sites.length(site), Length::Short);
@@ -218,19 +192,19 @@ mod tests {
 
     #[test]
     fn samples_become_figures() {
-        let (sites, site) = (Sites::new(true), Name::named("samples_become_figures"));
+        let (sites, site) = (Sites::new(), Name::named("samples_become_figures"));
         let other = Name::named("samples_become_figures, other");
         for _ in 0..16 {
             sites.submitted(site, 0);
-            add(sites.of(site), 1, 1_000, Some(50_000));
+            add(sites.of(site), 1, 1_000);
         }
         for _ in 0..84 {
             sites.submitted(site, 1);
         }
         // These stand for the 84, more or less.
-        add(sites.of(site), ONE_IN, 1_000, Some(50_000));
+        add(sites.of(site), ONE_IN, 1_000);
         for _ in 0..15 {
-            add(sites.of(site), ONE_IN, 500_000_000, None);
+            add(sites.of(site), ONE_IN, 500_000_000);
         }
         sites.submitted(other, 0);
         let read = sites.read(Priority::High, &[]);
@@ -241,13 +215,9 @@ mod tests {
         assert_eq!(read.site, "samples_become_figures");
         let total = (16 + ONE_IN) * 1_000 + 15 * ONE_IN * 500_000_000;
         assert_eq!(read.total_run, Duration::from_nanos(total));
-        let within = |found: Option<Duration>, nanos: u64| {
-            let found = found.unwrap().as_nanos() as u64;
-            (nanos..=nanos + nanos / 4).contains(&found)
-        };
-        assert!(within(read.run_p50, 500_000_000) && within(read.run_p99, 500_000_000));
-        assert!(within(read.wait_p50, 50_000) && within(read.wait_p99, 50_000));
-        assert_eq!((unused.jobs, unused.samples, unused.run_p50), (1, 0, None));
+        let runs = 16 + 16 * ONE_IN;
+        assert_eq!(read.run_mean, Some(Duration::from_nanos(total / runs)));
+        assert_eq!((unused.jobs, unused.samples, unused.run_mean), (1, 0, None));
     }
 
     /// One job in 32, also of those that come at each n-th place.
@@ -261,10 +231,10 @@ mod tests {
 
     #[test]
     fn what_stands_for_all_is_as_much_as_all() {
-        let (sites, site) = (Sites::new(false), Name::named("what_stands_for_all"));
+        let (sites, site) = (Sites::new(), Name::named("what_stands_for_all"));
         let weights = (0..100_000).filter_map(|nth| {
             let sample = sites.sample(site, nth, false)?;
-            sample.add(&took(1_000, None));
+            sample.add(&took(1_000));
             Some(sample.weight)
         });
         let sum: u64 = weights.sum();

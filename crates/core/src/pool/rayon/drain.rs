@@ -198,7 +198,7 @@ impl<S: Fn()> Activity<'_, S> {
 
     #[inline]
     fn next_job(&mut self) -> Option<Arc<dyn Runnable>> {
-        let (queue, popped) = (self.level.queue(), &mut self.worker.popped);
+        let (queue, popped) = (&self.level.queue, &mut self.worker.popped);
         self.next.take().or_else(|| queue.pop(popped))
     }
 
@@ -235,7 +235,7 @@ impl<S: Fn()> Activity<'_, S> {
         let is_slice_over = ticker::is_slice_over(self.rayon_had_its);
         // A step of a key has its turn each time.
         if is_slice_over || self.level.has_queued() || self.worker.popped.has_key {
-            self.level.queue().put_back(job, yielded);
+            self.level.queue.put_back(job, yielded);
         } else {
             // No need to pass it through the queue.
             self.next = Some(job);

@@ -41,7 +41,7 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use crate::lane::control::{Due, Message};
 use crate::lane::{Level, Submitter, Workers, thread as lane_thread};
-use crate::panics;
+use crate::panics::{self, PanicPayload};
 use crate::task::{StepEnd, budget};
 use crate::trace;
 use copies::{Arrival, Copies, StackPlace};
@@ -77,7 +77,10 @@ impl Pool {
         let threads = level.lane.settings.threads;
         let mut workers = Vec::with_capacity(threads);
         // A bare `rayon::spawn` of the user has no awaiter.
-        let report = |payload| panics::report_payload("a closure given to rayon::spawn", payload);
+        let report = |payload| {
+            let text = PanicPayload::new(payload).text();
+            panics::report("a closure given to rayon::spawn", &text);
+        };
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .panic_handler(report)
@@ -180,7 +183,7 @@ fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
     lane_thread::join_lane(lane, Some(own.priority));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
-    let _io = lane.io.enter();
+    let _io = lane.io.handle.enter();
     budget::enable(&lane.io.handle);
     lane_thread::join_level(own, Some(worker.index()));
     lane.settings.hooks.started();
@@ -200,10 +203,10 @@ fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
     loop {
-        while let Some(job) = level.queue().pop(&mut worker.popped) {
+        while let Some(job) = level.queue.pop(&mut worker.popped) {
             budget::refill();
             if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
-                level.queue().put_back(job, yielded);
+                level.queue.put_back(job, yielded);
             }
             run_rayons_work();
         }

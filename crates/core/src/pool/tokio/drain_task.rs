@@ -14,7 +14,6 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 
 use crate::lane::{Level, thread as lane_thread};
 use crate::pace::Popped;
-use crate::panics;
 use crate::pool::drain_tasks::DrainTasks;
 use crate::task::{Runnable, StepEnd};
 use crate::trace::warn_of_block_in_place;
@@ -48,8 +47,8 @@ impl Future for DrainTask {
         let (level, mut popped) = (&this.level, Popped::default());
         if !lane_thread::is_of(level) {
             send_worker_back();
-        } else if let Some(job) = this.next.take().or_else(|| level.queue().pop(&mut popped)) {
-            let _io = level.lane.io.enter();
+        } else if let Some(job) = this.next.take().or_else(|| level.queue.pop(&mut popped)) {
+            let _io = level.lane.io.handle.enter();
             let mut worker = level.worker(lane_thread::worker_index());
             worker.popped = popped;
             match job.run(&mut worker) {
@@ -57,7 +56,7 @@ impl Future for DrainTask {
                 StepEnd::Requeue { job, yielded }
                     if level.has_queued() || worker.popped.has_key =>
                 {
-                    level.queue().put_back(job, yielded);
+                    level.queue.put_back(job, yielded);
                 }
                 StepEnd::Requeue { job, .. } => this.next = Some(job),
                 StepEnd::Suspended | StepEnd::Ended => {}
@@ -77,7 +76,7 @@ impl Future for DrainTask {
 ///
 /// This is the call that made the worker stray. Here the current runtime is the worker's own.
 fn send_worker_back() {
-    panics::run_hook("the log", warn_of_block_in_place);
+    warn_of_block_in_place();
     block_in_place(|| {
         // When `block_in_place` returns, it takes the worker back if no thread has it yet. The
         // pool starts its closures in order, so this one tells that a thread has the worker, or

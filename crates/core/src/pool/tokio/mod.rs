@@ -86,7 +86,7 @@ impl Workers for CpuTokio {
 
     fn notify_all(&self, level: &Arc<Level>) {
         // As many drain tasks as there may be.
-        for _ in 0..level.queue().len().min(self.drain_tasks.most()) {
+        for _ in 0..level.queue.len().min(self.drain_tasks.most()) {
             self.notify(level);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Once, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -55,13 +55,13 @@ impl CpuTokio {
         };
         let stranded = Arc::new(Stranded::new(threads));
         let on_park = {
-            let (strayed, stranded) = (Once::new(), stranded.clone());
+            let stranded = stranded.clone();
             move || {
                 stranded.parked.fetch_add(1, SeqCst);
                 #[cfg(test)]
                 super::tests::before_park();
                 if lane_thread::ask_own(|_| ()).is_none() {
-                    strayed.call_once(|| panics::run_hook("the log", warn_of_block_in_place));
+                    warn_of_block_in_place();
                 }
             }
         };
@@ -118,10 +118,10 @@ impl CpuTokio {
 
 /// Runs hooks of the user inside the context in which jobs run.
 fn in_io_context(run: fn(&ThreadHooks)) {
-    if let Some(own) = lane_thread::served() {
-        let _io = own.levels.lane.io.enter();
+    lane_thread::ask_own(|own| {
+        let _io = own.levels.lane.io.handle.enter();
         run(&own.levels.lane.settings.hooks);
-    }
+    });
 }
 
 /// Checks that the system can start the threads of a priority, and one more.
