@@ -199,6 +199,40 @@ fn plain_jobs_get_their_share_on_two_threads() {
     });
 }
 
+/// Plain jobs were not charged while no job of a key was queued, so a key that came back after hours
+/// still waited for what it had had more.
+#[test]
+fn a_key_owes_nothing_once_plain_jobs_have_had_as_much() {
+    on_both(1, async |cpu, keys| {
+        let plain = |n| (0..n).map(|_| cpu.spawn_cpu(|| spin(400_000)));
+        let (release, held) = keys.keep_a_thread("other");
+        let long = keys.of("a").spawn_cpu(|| spin(4_000_000));
+        let some: Vec<_> = plain(3).collect();
+        drop(release);
+        held.await.unwrap();
+        long.await.unwrap();
+        join_all(some).await;
+        join_all(plain(50)).await;
+        let (release, held) = keys.keep_a_thread("other");
+        let notes = Notes::default();
+        let submit = |cpu: &twolane::Handle, what| {
+            let notes = notes.clone();
+            cpu.spawn_cpu(move || {
+                spin(400_000);
+                notes.note(what);
+            })
+        };
+        let mut tasks: Vec<_> = (0..9).map(|_| submit(&keys.0, "plain")).collect();
+        tasks.push(submit(&keys.of("a"), "a"));
+        drop(release);
+        held.await.unwrap();
+        join_all(tasks).await;
+        let notes = notes.read();
+        let at = notes.iter().position(|what| *what == "a");
+        assert!(at < Some(4), "{notes:?}");
+    });
+}
+
 /// It was charged what the job before it on its thread had taken.
 #[test]
 fn a_job_that_never_ran_is_not_charged() {

@@ -25,7 +25,8 @@ use crate::task::{
 ///
 /// Of a [`queue_limit`](crate::Builder::queue_limit) it has its place, so its job is not refused.
 /// With a [`max_wait`](crate::Builder::max_wait), a permit of `try_reserve` counts in time once its
-/// job comes: if the lane is full by then, that job is refused. One of `reserve` is not.
+/// job comes: if the lane is full by then, that job is refused. One of `reserve` is not, unless its
+/// handle has a [key](crate::Handle::with_key).
 ///
 /// What needs no permit of its own, such as a stream, is limited by a permit that is held beside
 /// it.

@@ -7,8 +7,10 @@
 //! who have one nice value. Besides, who closes the queue takes it, and `call_sites`.
 //!
 //! **Jobs without a key** are those of one more key, `None`, of weight 1. They stay in the lane's
-//! own queues: in the order, two tokens stand for all of them. While no job of a key is queued, workers
-//! pop them without a look at the order, and they are not charged. A key that comes is then next.
+//! own queues: in the order, two tokens stand for all of them. While no job of a key is queued, and no
+//! key has had more than it is due, workers pop them without a look at the order, and they are not
+//! charged. A key that comes is then next. While one has had more, they are charged, until they have
+//! had as much: a key that comes back after hours owes nothing.
 //!
 //! **Obligations.** [liveness] A job that is pushed is popped: `queued` counts it once it is in the
 //! inbox, and before the submitter looks for a worker; who finds `queued` above 0 finds the job in the
@@ -22,7 +24,9 @@ use std::time::Duration;
 
 use crate::key::{Key, KeyName};
 use crate::pace::{Order, Popped, Shares, Turn};
-use crate::sync::{AtomicIsize, Mutex, MutexGuard, Ordering::SeqCst, Queue};
+use crate::sync::{
+    AtomicBool, AtomicIsize, Mutex, MutexGuard, Ordering::Relaxed, Ordering::SeqCst, Queue,
+};
 use crate::task::Runnable;
 
 type Job = Arc<dyn Runnable>;
@@ -33,6 +37,8 @@ pub(super) struct Keyed {
     inbox: Queue<(Key, Job, bool)>,
     order: Mutex<Order<Option<KeyName>, Queued>>,
     queued: AtomicIsize,
+    /// See [`Order::has_debtor`]. A hint.
+    has_debtor: AtomicBool,
 }
 
 impl Keyed {
@@ -41,6 +47,7 @@ impl Keyed {
             inbox: Queue::default(),
             order: Mutex::new(Order::new(shares)),
             queued: AtomicIsize::new(0),
+            has_debtor: AtomicBool::new(false),
         }
     }
 
@@ -51,6 +58,12 @@ impl Keyed {
 
     pub(super) fn len(&self) -> usize {
         self.queued.load(SeqCst).max(0) as usize
+    }
+
+    /// Whether the order says which job is next.
+    #[inline]
+    pub(super) fn decides(&self) -> bool {
+        self.len() > 0 || self.has_debtor.load(Relaxed)
     }
 
     /// With all that is in the inbox: a key that comes starts at the time of now, so it is queued
@@ -90,13 +103,16 @@ impl Keyed {
             }
             // Another worker was faster, which did not look at the order.
             order.end(&turn, Duration::ZERO, false);
+            self.has_debtor.store(order.has_debtor(), Relaxed);
         }
     }
 
     /// The step of this turn has ended, and computed for so long. `is_short`: whether it turned out
     /// to be of a short site.
     pub(super) fn end(&self, turn: &Turn<Option<KeyName>>, computed: Duration, is_short: bool) {
-        self.order().end(turn, computed, is_short);
+        let mut order = self.order();
+        order.end(turn, computed, is_short);
+        self.has_debtor.store(order.has_debtor(), Relaxed);
     }
 
     /// The keys that have used most, at most so many, by that: with how many jobs they have queued,

@@ -9,8 +9,8 @@
 //! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
 //! (`pace/length.rs`) goes before those that are not. It waits for the steps that run, and
 //! for no long one that is queued, but where the long ones have their turn (below). While no short
-//! job is queued, the next one of an unknown site goes there too, so the lane gets to know the site
-//! one job at a time. The jobs of a site that is known begin in the order in which they were
+//! job is queued, the next one of an unknown site goes there too (if it has no key), so the lane gets
+//! to know the site one job at a time. The jobs of a site that is known begin in the order in which they were
 //! pushed, as long as what is known does not change.
 //!
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
@@ -21,8 +21,9 @@
 //! long one after each eight would make the short ones wait longer than in a FIFO queue. After
 //! [`PASSES`] ready jobs in a row have passed those that yielded, one of these has its turn.
 //!
-//! **Keys.** Jobs that have one wait elsewhere (`keyed.rs`). While some do, the order of keys says
-//! whether one of them is next, or one of these queues: all jobs without a key are one key more.
+//! **Keys.** Jobs that have one wait elsewhere (`keyed.rs`). While some do, or a key has had more than
+//! it is due, the order of keys says whether one of them is next, or one of these queues: all jobs
+//! without a key are one key more.
 //!
 //! A step's time counts for the queue that its job was popped from, and not for the length of its
 //! site: by that, short futures that yield for ever would count for the short jobs, which then never
@@ -103,7 +104,7 @@ impl RunQueue {
     /// Call [`end_turn`](Self::end_turn) once the job's step has ended, or if it will not run.
     #[inline]
     pub(crate) fn pop(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
-        let keyed = self.keyed.get().filter(|keyed| keyed.len() > 0);
+        let keyed = self.keyed.get().filter(|keyed| keyed.decides());
         let next = keyed.and_then(|keyed| self.pop_keyed(keyed, popped));
         next.or_else(|| self.pop_plain(popped))
     }

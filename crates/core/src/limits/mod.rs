@@ -112,13 +112,13 @@ pub(crate) struct Charge {
     /// What it counts in the [`Backlog`], or 0.
     time: AtomicU32,
     key: Option<Key>,
-    /// Where the key's job is in [`Keys`]; or [`NO_SLOT`]: it has ended, or is not counted.
-    slot: AtomicU32,
+    /// Where [`Keys`] counts it for its key. Never changed: a canceller may give back the time while
+    /// a worker releases the rest.
+    slot: Option<u16>,
+    has_slot: AtomicBool,
 }
 
-const NO_SLOT: u32 = u32::MAX;
-
-// Relaxed: but for the release, only the thread that queues or runs the job uses it.
+// Relaxed: what is given back is swapped out first, so each part goes back once.
 impl Charge {
     /// Counts a job of the key.
     pub(crate) fn new(limits: &Arc<Limits>, key: Option<&Key>) -> Result<Self, JoinError> {
@@ -133,7 +133,8 @@ impl Charge {
             has_permit: AtomicBool::new(false),
             time: AtomicU32::new(0),
             key: key.cloned(),
-            slot: AtomicU32::new(slot.map_or(NO_SLOT, u32::from)),
+            slot,
+            has_slot: AtomicBool::new(true),
         }
     }
 
@@ -150,8 +151,7 @@ impl Charge {
     }
 
     fn slot(&self) -> Option<Slot> {
-        let at = u16::try_from(self.slot.load(Relaxed)).ok()?;
-        let weight = self.key.as_ref()?.weight;
+        let (at, weight) = (self.slot?, self.key.as_ref()?.weight);
         Some(Slot { at, weight })
     }
 
@@ -205,7 +205,7 @@ impl Charge {
     }
 
     /// Call where its step has ended, which had the share of short jobs or not.
-    pub(crate) fn end(&self, took: &Took, is_short: bool) {
+    pub(crate) fn count_step(&self, took: &Took, is_short: bool) {
         let is_short = is_short && self.key.is_none();
         if let Some(backlog) = self.limits.time.as_ref().filter(|_| is_short) {
             backlog.used(took.held);
@@ -226,7 +226,7 @@ impl Charge {
         if let Some((_, permits)) = permits.filter(|_| self.has_permit.swap(false, Relaxed)) {
             run_hook("the waker of a `Reserve`", || permits.add_permits(1));
         }
-        if let Ok(at) = u16::try_from(self.slot.swap(NO_SLOT, Relaxed)) {
+        if let Some(at) = self.slot.filter(|_| self.has_slot.swap(false, Relaxed)) {
             self.limits.keys.give_back(at);
         }
     }

@@ -11,8 +11,8 @@ const MOST: u64 = (1 << BITS) - 1;
 /// The number of samples, up to `SHARE`, and below that their mean in nanoseconds. A new sample has
 /// at least one part in `SHARE`, and one in `OF_LONG` if it is more than four times the mean: what
 /// turns long is known soon, and where some are far longer than others, the mean is above theirs.
-/// One that is far longer than many before it counts as eight times the mean; the next one counts
-/// in full.
+/// One that is far longer than many before it counts as eight times the mean, and 8 µs at least; the
+/// next one counts in full.
 #[derive(Default)]
 pub(crate) struct Mean<const SHARE: u64 = 32, const OF_LONG: u64 = 4>(AtomicU64);
 
@@ -23,7 +23,8 @@ impl<const SHARE: u64, const OF_LONG: u64> Mean<SHARE, OF_LONG> {
         let (samples, mean) = (word >> BITS, word & MOST);
         // Never, if `OF_LONG` is `SHARE`.
         let are_many = samples >= 2 * OF_LONG;
-        let bound = if are_many { 8 * mean } else { MOST };
+        // (A coarse clock may have told 0.)
+        let bound = if are_many { 8 * mean.max(1_000) } else { MOST };
         let time = nanos(time).min(bound).min(MOST);
         let most = if time / 4 > mean { OF_LONG } else { SHARE };
         let samples = (samples + 1).min(most);

@@ -1,5 +1,5 @@
 //! [`Took`]: how long a step took. The worker measures it once, and gives it to all that ask: the
-//! histograms, the call site, the limit in time, and the shares of the threads.
+//! histograms, the call site, the limit in time, the shares of the threads, and the order of keys.
 //!
 //! A *step* is the run of a closure, or one poll of a future. Three times say how long it is:
 //!
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_that_waits_is_as_long_as_one_that_computes() {
+    fn a_step_that_waits_counts_an_eighth_of_its_time() {
         let [tiny, long] = [20, 100_000].map(Duration::from_micros);
         assert_eq!(computed(tiny, Some(tiny)), tiny);
         assert_eq!(computed(8 * tiny, Some(tiny)), tiny);

@@ -139,7 +139,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
             ToIdle::Requeue => {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
-                self.charge(|| self.is_short());
+                // As the queue does: one that yielded goes behind the others.
+                self.charge(|| !worker.yielded && self.is_short());
             }
             // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Cancelled => {

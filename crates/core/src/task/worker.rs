@@ -172,7 +172,7 @@ impl<'a> Worker<'a> {
             }
         }
         if let Some(charge) = charge {
-            charge.end(took, popped.is_short);
+            charge.count_step(took, popped.is_short);
         }
     }
 }

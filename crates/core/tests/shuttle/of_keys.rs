@@ -119,3 +119,22 @@ fn a_key_is_bounded_and_leaves_nothing() {
         assert!(limits.is_free());
     });
 }
+
+/// A canceller gives back the time of a job while the worker that has popped it releases the rest.
+#[test]
+fn a_charge_of_a_key_is_given_back_once() {
+    check(|| {
+        let shares = Arc::new(Shares::new(1, None));
+        let wait = Some(std::time::Duration::from_secs(500));
+        let limits = Limits::new(Limit { jobs: None, wait }, 1, &shares);
+        let charge = Arc::new(Charge::new(&limits, Some(&Key::from("a"))).ok().unwrap());
+        charge.queue(|| None, false);
+        let canceller = thread::spawn({
+            let charge = charge.clone();
+            move || charge.pause()
+        });
+        charge.release();
+        canceller.join().unwrap();
+        assert!(limits.is_free());
+    });
+}

@@ -156,6 +156,12 @@ impl<K: Ord + Clone, T> Order<K, T> {
         self.now = self.now.max(now);
     }
 
+    /// Whether a key without a queue has had more than it is due now.
+    pub(crate) fn has_debtor(&self) -> bool {
+        let last = self.places.by_place.last_key_value();
+        last.is_some_and(|((is_idle, place, _), _)| *is_idle && *place > self.now)
+    }
+
     pub(crate) fn queued(&self, key: &K) -> usize {
         self.keys.get(key).map_or(0, |(queue, _)| queue.len())
     }

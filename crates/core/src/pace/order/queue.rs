@@ -1,5 +1,6 @@
 //! [`KeyQueue`]: the queued jobs of one key. Short ones pass the others as far as their share goes
-//! (`pace/shares.rs`), and each kind is FIFO: as in the lane's own queue, within the key.
+//! (`pace/shares.rs`), and each kind is FIFO: as in the lane's own queue, within the key. But a future
+//! that yields goes behind the others that are queued, and not behind those that come later.
 
 use std::collections::VecDeque;
 

@@ -245,6 +245,21 @@ fn new_keys_without_end_starve_nobody() {
     }
 }
 
+#[test]
+fn a_key_without_a_queue_is_a_debtor_until_the_others_have_had_as_much() {
+    let mut order = order();
+    queue(&mut order, 1, 1, 1);
+    queue(&mut order, 2, 1, 100);
+    assert!(!order.has_debtor());
+    assert_eq!(turn(&mut order, 50 * MS), 1);
+    assert!(order.has_debtor());
+    let turns = (0..).take_while(|_| {
+        assert_eq!(turn(&mut order, 5 * MS), 2);
+        order.has_debtor()
+    });
+    assert_eq!(turns.count(), 9);
+}
+
 /// It ran while nobody waited, but for the last moment.
 #[test]
 fn a_debt_ends_when_nobody_waits() {
