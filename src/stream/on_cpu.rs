@@ -7,7 +7,7 @@ use futures_core::Stream;
 
 use super::limit::{ByBytes, ByItems};
 use super::pump::SourceLane;
-use super::stage::{FlatMap, MapInit, Stage, Unchanged};
+use super::stage::{FlatMap, Stage, Unchanged};
 use twolane_core::Handle;
 
 /// How long a batch computes, unless a user sets it.
@@ -79,12 +79,13 @@ where
     S: Stream,
     G: Stage<S::Item>,
 {
-    fn stage<H: Stage<S::Item>>(self, add: impl FnOnce(G) -> H) -> OnCpu<S, H> {
+    fn stage<N, F>(self, init: N, f: F) -> OnCpu<S, FlatMap<G, N, F>> {
+        let before = self.stages;
         OnCpu {
             handle: self.handle,
             source: self.source,
             source_lane: self.source_lane,
-            stages: add(self.stages),
+            stages: FlatMap { before, init, f },
             batch: self.batch,
             reader_timeout: self.reader_timeout,
             limit: ByItems(()),
@@ -132,7 +133,8 @@ where
         T: Send + 'static,
         P: 'static,
     {
-        self.stage(|before| MapInit { before, init, f })
+        // The `Option` costs nothing: the stages are inlined into one loop.
+        self.stage(init, move |state: &mut T, item| Some(f(state, item)))
     }
 
     /// Adds a stage that turns each item into any number of others.
@@ -167,7 +169,7 @@ where
         P: IntoIterator,
         P::Item: 'static,
     {
-        self.stage(|before| FlatMap { before, f })
+        self.stage(|| (), move |(): &mut (), item| f(item))
     }
 
     /// Limits the bytes that are under way, in addition to the items. Call it after the
