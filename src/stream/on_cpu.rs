@@ -79,17 +79,20 @@ where
     S: Stream,
     G: Stage<S::Item>,
 {
-    fn stage<N, F>(self, init: N, f: F) -> OnCpu<S, FlatMap<G, N, F>> {
-        let before = self.stages;
+    fn with<H, M>(self, add: impl FnOnce(G) -> H, limit: M) -> OnCpu<S, H, M> {
         OnCpu {
             handle: self.handle,
             source: self.source,
             source_lane: self.source_lane,
-            stages: FlatMap { before, init, f },
+            stages: add(self.stages),
             batch: self.batch,
             reader_timeout: self.reader_timeout,
-            limit: ByItems(()),
+            limit,
         }
+    }
+
+    fn stage<N, F>(self, init: N, f: F) -> OnCpu<S, FlatMap<G, N, F>> {
+        self.with(|before| FlatMap { before, init, f }, ByItems(()))
     }
 
     /// Adds a stage that turns each item into another one: see the example of [`OnCpu`].
@@ -213,19 +216,12 @@ where
         I: Fn(&S::Item) -> usize + Send + Sync + 'static,
         P: Fn(&G::Output) -> usize + Send + Sync + 'static,
     {
-        OnCpu {
-            handle: self.handle,
-            source: self.source,
-            source_lane: self.source_lane,
-            stages: self.stages,
-            batch: self.batch,
-            reader_timeout: self.reader_timeout,
-            limit: ByBytes {
-                limit,
-                input: Box::new(input),
-                output: Box::new(output),
-            },
-        }
+        let limit = ByBytes {
+            limit,
+            input: Box::new(input),
+            output: Box::new(output),
+        };
+        self.with(|stages| stages, limit)
     }
 }
 
