@@ -92,9 +92,7 @@ impl JobError {
             Cause::Bridge(error) => error.is_unavailable(),
         }
     }
-}
 
-impl JobError {
     /// Returns the status of the answer: 503, 429 or 500.
     ///
     /// # Examples

@@ -1,7 +1,6 @@
 //! [`HandleExt`]: what a [`Handle`] does for values and bodies of the I/O lane.
 
 #[cfg(feature = "http-body")]
-#[cfg(feature = "http-body")]
 use std::panic::Location;
 
 #[cfg(feature = "http-body")]
@@ -37,7 +36,9 @@ pub trait HandleExt: sealed::Sealed {
     /// timer.with(async |timer| timer.tick().await).await.unwrap();
     /// # }
     /// ```
-    fn io_owned<T: Send + 'static>(&self, value: T) -> IoOwned<T>;
+    fn io_owned<T: Send + 'static>(&self, value: T) -> IoOwned<T> {
+        IoOwned::on(self.handle().io(), value)
+    }
 
     /// Reads `body` on the I/O lane, ahead of the reader here.
     ///
@@ -76,7 +77,11 @@ pub trait HandleExt: sealed::Sealed {
     where
         B: Body + Send + 'static,
         B::Data: Send + 'static,
-        B::Error: Send + 'static;
+        B::Error: Send + 'static,
+    {
+        let handle = adapters::at(self.handle(), Location::caller());
+        bridge_body(&handle.io(), body, limit)
+    }
 
     /// Runs an HTTP request on the I/O lane.
     ///
@@ -136,46 +141,26 @@ pub trait HandleExt: sealed::Sealed {
         B: Body + Send + 'static,
         B::Data: Send + 'static,
         B::Error: Send + 'static,
-        E: Send + 'static;
-}
-
-mod sealed {
-    #[allow(unnameable_types, reason = "a sealed trait")]
-    pub trait Sealed {}
-    impl Sealed for twolane_core::Handle {}
-}
-
-impl HandleExt for Handle {
-    fn io_owned<T: Send + 'static>(&self, value: T) -> IoOwned<T> {
-        IoOwned::on(self.io(), value)
-    }
-
-    #[cfg(feature = "http-body")]
-    #[track_caller]
-    fn body_from_io<B>(&self, body: B, limit: usize) -> BridgedBody<B::Data, B::Error>
-    where
-        B: Body + Send + 'static,
-        B::Data: Send + 'static,
-        B::Error: Send + 'static,
-    {
-        bridge_body(&adapters::at(self, Location::caller()).io(), body, limit)
-    }
-
-    #[cfg(feature = "http-body")]
-    #[track_caller]
-    fn response_from_io<F, B, E>(
-        &self,
-        request: F,
-        body_limit: usize,
-    ) -> Task<Result<BridgedResponse<B>, E>>
-    where
-        F: Future<Output = Result<Response<B>, E>> + Send + 'static,
-        B: Body + Send + 'static,
-        B::Data: Send + 'static,
-        B::Error: Send + 'static,
         E: Send + 'static,
     {
-        let io = adapters::at(self, Location::caller()).io();
+        let io = adapters::at(self.handle(), Location::caller()).io();
         io.spawn(bridged(io.clone(), request, body_limit))
+    }
+}
+
+impl HandleExt for Handle {}
+
+mod sealed {
+    use twolane_core::Handle;
+
+    #[allow(unnameable_types, reason = "a sealed trait")]
+    pub trait Sealed {
+        fn handle(&self) -> &Handle;
+    }
+
+    impl Sealed for Handle {
+        fn handle(&self) -> &Handle {
+            self
+        }
     }
 }

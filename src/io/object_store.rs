@@ -8,7 +8,6 @@
 //! runtime is gone. (In the middle of a body it ignores the kind.) The inner client's
 //! errors keep their kind.
 
-use std::fmt;
 use std::panic::Location;
 
 use async_trait::async_trait;
@@ -40,7 +39,7 @@ pub struct IoConnector<C> {
 }
 
 /// Where requests go, and how much of a body is read ahead.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Io {
     handle: Handle,
     body_limit: usize,
@@ -85,14 +84,6 @@ impl<C> IoConnector<C> {
     pub fn body_limit(mut self, bytes: usize) -> Self {
         self.io.body_limit = bytes;
         self
-    }
-}
-
-impl fmt::Debug for Io {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Io")
-            .field("body_limit", &self.body_limit)
-            .finish_non_exhaustive()
     }
 }
 

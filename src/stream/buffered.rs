@@ -14,10 +14,10 @@ use futures_core::{FusedStream, Stream};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::coop::{self, RestoreOnPending};
 
-use super::ends::Running;
 use super::shared::{Limits, Message, Piece};
 use super::unread::{drop_each, report_unread};
-use twolane_core::JoinError;
+use super::window::Window;
+use twolane_core::{JoinError, Task};
 
 /// One unit of Tokio's cooperative budget pays for so many items of one message; a task has 128
 /// units between two yields. With a unit for each item, as Tokio's channels take, a task that
@@ -83,7 +83,11 @@ const ITEMS_A_UNIT: u32 = 32;
 #[must_use = "dropping the stream cancels it: read its items"]
 pub struct Buffered<O> {
     messages: UnboundedReceiver<Message<O>>,
-    stream: Box<dyn Running>,
+    /// Its drop drops the source.
+    pump: Task<()>,
+    window: Arc<Window>,
+    /// Stops the workers.
+    cancel: Box<dyn Fn() + Send + Sync>,
     in_order: bool,
     /// The piece that is being handed out.
     current: vec::IntoIter<O>,
@@ -116,12 +120,16 @@ pub struct Buffered<O> {
 impl<O> Buffered<O> {
     pub(super) fn new(
         messages: UnboundedReceiver<Message<O>>,
-        stream: Box<dyn Running>,
+        pump: Task<()>,
+        window: Arc<Window>,
+        cancel: Box<dyn Fn() + Send + Sync>,
         limits: &Limits,
     ) -> Self {
         Self {
             messages,
-            stream,
+            pump,
+            window,
+            cancel,
             in_order: limits.ordered,
             current: Vec::new().into_iter(),
             current_size: (0, 0),
@@ -146,7 +154,10 @@ impl<O> Buffered<O> {
             None => Poll::Pending,
             Some(error) => match error.take() {
                 Some(error) => Poll::Ready(error),
-                None => self.stream.poll_pump(cx),
+                // On an open lane: its task has the error.
+                None => Pin::new(&mut self.pump)
+                    .poll(cx)
+                    .map(|ended| ended.expect_err("a pump that was dropped has not ended")),
             },
         }
     }
@@ -211,14 +222,15 @@ impl<O> Buffered<O> {
     fn give_back(&mut self) {
         let (items, bytes) = mem::take(&mut self.unreturned);
         if items > 0 {
-            self.stream.give_back(items, bytes);
+            self.window.give_back(items, bytes);
         }
     }
 
     /// No further item comes: whatever is under way stops now.
     fn end(&mut self) {
         self.ended = true;
-        self.stream.cancel();
+        self.pump.abort();
+        (self.cancel)();
     }
 
     /// Spends the unit, if one was due, on an item or a message.
@@ -297,7 +309,7 @@ impl<O> Drop for Buffered<O> {
     fn drop(&mut self) {
         // After the end nothing is under way.
         if !self.ended {
-            self.stream.cancel();
+            self.end();
         }
         if let Some(failure) = self.failure.take() {
             report_unread(failure);
@@ -319,10 +331,9 @@ impl<O> Drop for Buffered<O> {
 
 impl<O> fmt::Debug for Buffered<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (items, bytes) = self.stream.under_way();
         f.debug_struct("Buffered")
-            .field("items", &items)
-            .field("bytes", &bytes)
+            .field("items", &self.window.items())
+            .field("bytes", &self.window.bytes())
             .field("ended", &self.ended)
             .finish_non_exhaustive()
     }

@@ -35,12 +35,12 @@
 mod batch;
 mod buffered;
 pub(crate) mod drop_on_lane;
-mod ends;
 mod ext;
 pub(crate) mod late_reader;
 mod limit;
 mod lines;
 mod on_cpu;
+mod pace;
 mod pump;
 mod runner;
 mod shared;

@@ -7,7 +7,7 @@ use futures_core::Stream;
 
 use super::limit::{ByBytes, ByItems};
 use super::pump::SourceLane;
-use super::stage::{FlatMap, MapInit, Stage, Unchanged};
+use super::stage::{FlatMap, Stage, Unchanged};
 use twolane_core::Handle;
 
 /// How long a batch computes, unless a user sets it.
@@ -79,7 +79,7 @@ where
     S: Stream,
     G: Stage<S::Item>,
 {
-    fn stage<H: Stage<S::Item>>(self, add: impl FnOnce(G) -> H) -> OnCpu<S, H> {
+    fn with<H, M>(self, add: impl FnOnce(G) -> H, limit: M) -> OnCpu<S, H, M> {
         OnCpu {
             handle: self.handle,
             source: self.source,
@@ -87,8 +87,12 @@ where
             stages: add(self.stages),
             batch: self.batch,
             reader_timeout: self.reader_timeout,
-            limit: ByItems(()),
+            limit,
         }
+    }
+
+    fn stage<N, F>(self, init: N, f: F) -> OnCpu<S, FlatMap<G, N, F>> {
+        self.with(|before| FlatMap { before, init, f }, ByItems(()))
     }
 
     /// Adds a stage that turns each item into another one: see the example of [`OnCpu`].
@@ -132,7 +136,8 @@ where
         T: Send + 'static,
         P: 'static,
     {
-        self.stage(|before| MapInit { before, init, f })
+        // The `Option` costs nothing: the stages are inlined into one loop.
+        self.stage(init, move |state: &mut T, item| Some(f(state, item)))
     }
 
     /// Adds a stage that turns each item into any number of others.
@@ -167,7 +172,7 @@ where
         P: IntoIterator,
         P::Item: 'static,
     {
-        self.stage(|before| FlatMap { before, f })
+        self.stage(|| (), move |(): &mut (), item| f(item))
     }
 
     /// Limits the bytes that are under way, in addition to the items. Call it after the
@@ -211,19 +216,12 @@ where
         I: Fn(&S::Item) -> usize + Send + Sync + 'static,
         P: Fn(&G::Output) -> usize + Send + Sync + 'static,
     {
-        OnCpu {
-            handle: self.handle,
-            source: self.source,
-            source_lane: self.source_lane,
-            stages: self.stages,
-            batch: self.batch,
-            reader_timeout: self.reader_timeout,
-            limit: ByBytes {
-                limit,
-                input: Box::new(input),
-                output: Box::new(output),
-            },
-        }
+        let limit = ByBytes {
+            limit,
+            input: Box::new(input),
+            output: Box::new(output),
+        };
+        self.with(|stages| stages, limit)
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use pin_project_lite::pin_project;
+use tokio::task::coop;
 
 use super::late_reader::LateReader;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, ReaderTimeout, Shared, Size};
@@ -54,17 +55,13 @@ impl SourceLane {
 
 /// The pump's end of the stream.
 pub(super) struct Feed<I, O> {
-    pub(super) handle: Handle,
-    pub(super) shared: Arc<Shared<I, O>>,
-    pub(super) input_size: Option<Size<I>>,
-    pub(super) lane: SourceLane,
-    pub(super) reader: Option<ReaderTimeout>,
+    handle: Handle,
+    shared: Arc<Shared<I, O>>,
+    input_size: Option<Size<I>>,
+    lane: SourceLane,
+    reader: Option<ReaderTimeout>,
     /// Ready when the CPU lane closes.
-    pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
-    pub(super) state: PumpState<I>,
-}
-
-pub(super) struct PumpState<I> {
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The index of the next input to go to the workers.
     next: u64,
     /// Read, and not yet given to the workers.
@@ -84,37 +81,16 @@ pub(super) struct PumpState<I> {
     finished: bool,
 }
 
-impl<I> PumpState<I> {
-    pub(super) fn new() -> Self {
-        Self {
-            next: 0,
-            read: Vec::new(),
-            read_bytes: 0,
-            waiting: None,
-            unspawned: 0,
-            is_registered: false,
-            inputs_per_look: 1,
-            late_reader: LateReader::default(),
-            finished: false,
-        }
-    }
-}
-
-impl<I> Drop for PumpState<I> {
-    fn drop(&mut self) {
-        let waiting = self.waiting.take().map(|(input, _)| input);
-        let read = mem::take(&mut self.read).into_iter().chain(waiting);
-        drop_each("the destructor of a stream's input", read);
-    }
-}
-
 impl<I, O> Drop for Feed<I, O> {
     fn drop(&mut self) {
-        if !self.state.finished {
+        if !self.finished {
             // `None` if the I/O runtime ends just now: then the pump's task has the error.
             self.shared
                 .send(Message::Lost(adapters::close_error(&self.handle)));
         }
+        let waiting = self.waiting.take().map(|(input, _)| input);
+        let read = mem::take(&mut self.read).into_iter().chain(waiting);
+        drop_each("the destructor of a stream's input", read);
     }
 }
 
@@ -139,48 +115,76 @@ where
     I: Send + 'static,
     O: Send + 'static,
 {
+    pub(super) fn new(
+        handle: &Handle,
+        shared: &Arc<Shared<I, O>>,
+        input_size: Option<Size<I>>,
+        lane: SourceLane,
+        reader: Option<ReaderTimeout>,
+    ) -> Self {
+        Self {
+            handle: handle.clone(),
+            shared: shared.clone(),
+            input_size,
+            lane,
+            reader,
+            closing: Box::pin(coop::unconstrained(handle.closed())),
+            next: 0,
+            read: Vec::new(),
+            read_bytes: 0,
+            waiting: None,
+            unspawned: 0,
+            is_registered: false,
+            inputs_per_look: 1,
+            late_reader: LateReader::default(),
+            finished: false,
+        }
+    }
+
     fn read<S: Stream<Item = I>>(&mut self, mut source: Pin<&mut S>, cx: &mut Context<'_>) -> Read {
-        let Self { shared, state, .. } = self;
-        let window = &shared.window;
         let began = Instant::now();
         let (mut looked, mut room) = (began, 0);
         loop {
-            if let Some((input, size)) = state.waiting.take() {
-                if !window.fits(state.read_bytes.saturating_add(size)) {
-                    give(shared, state);
-                    if window.poll_fits(cx, size).is_pending() {
-                        state.waiting = Some((input, size));
+            if let Some((input, size)) = self.waiting.take() {
+                if !self
+                    .shared
+                    .window
+                    .fits(self.read_bytes.saturating_add(size))
+                {
+                    self.give();
+                    if self.shared.window.poll_fits(cx, size).is_pending() {
+                        self.waiting = Some((input, size));
                         return Read::WindowIsFull;
                     }
                 }
-                state.read.push(input);
-                state.read_bytes += size;
+                self.read.push(input);
+                self.read_bytes += size;
             }
             if room == 0 {
                 let now = Instant::now();
-                let chunk_size = shared.chunk_size();
+                let chunk_size = self.shared.chunk_size();
                 let is_slow = now - looked > TIME_PER_LOOK;
                 looked = now;
-                state.inputs_per_look = match is_slow {
+                self.inputs_per_look = match is_slow {
                     true => 1,
-                    false => (state.inputs_per_look * 2).min(INPUTS_PER_LOOK),
+                    false => (self.inputs_per_look * 2).min(INPUTS_PER_LOOK),
                 };
-                if is_slow || state.read.len() >= chunk_size {
-                    give(shared, state);
+                if is_slow || self.read.len() >= chunk_size {
+                    self.give();
                 }
                 if now - began > self.lane.turn() {
                     return Read::TurnIsOver;
                 }
-                let room_now = match window.poll_room(cx) {
-                    Poll::Ready(items) => items - state.read.len(),
+                let room_now = match self.shared.window.poll_room(cx) {
+                    Poll::Ready(items) => items - self.read.len(),
                     Poll::Pending => 0,
                 };
                 if room_now == 0 {
                     return Read::WindowIsFull;
                 }
                 // A chunk gets no more inputs than this look finds right.
-                let rest_of_chunk = chunk_size.saturating_sub(state.read.len()).max(1);
-                room = room_now.min(state.inputs_per_look).min(rest_of_chunk);
+                let rest_of_chunk = chunk_size.saturating_sub(self.read.len()).max(1);
+                room = room_now.min(self.inputs_per_look).min(rest_of_chunk);
             }
             match source.as_mut().poll_next(cx) {
                 Poll::Pending => return Read::Waits,
@@ -191,10 +195,10 @@ where
                 Poll::Ready(Some(input)) => {
                     room -= 1;
                     match &self.input_size {
-                        None => state.read.push(input),
+                        None => self.read.push(input),
                         Some(size) => {
                             let size = size(&input).min(MAX_SIZE);
-                            state.waiting = Some((input, size));
+                            self.waiting = Some((input, size));
                         }
                     }
                 }
@@ -212,38 +216,38 @@ where
         let window = Arc::downgrade(window);
         let look = move || _ = window.upgrade().map(|window| window.wake_pump());
         let look_at = |at| adapters::call_at(&self.handle, at, look);
-        let is_late = self.state.late_reader.is_late(*limit, taken, look_at);
+        let is_late = self.late_reader.is_late(*limit, taken, look_at);
         is_late.then(|| adapters::late_reader(*limit))
     }
 
     fn fail(&mut self, error: JoinError) {
-        let failed = Piece::failed(self.state.next, error);
+        let failed = Piece::failed(self.next, error);
         self.end(Message::Pieces(vec![failed]));
     }
 
     fn end(&mut self, last: Message<O>) {
-        self.state.finished = true;
+        self.finished = true;
         self.shared.send(last);
     }
-}
 
-/// Gives what was read to the workers.
-fn give<I, O>(shared: &Shared<I, O>, state: &mut PumpState<I>) {
-    let items = mem::take(&mut state.read);
-    let bytes = mem::take(&mut state.read_bytes);
-    if items.is_empty() {
-        return;
+    /// Gives what was read to the workers.
+    fn give(&mut self) {
+        let items = mem::take(&mut self.read);
+        let bytes = mem::take(&mut self.read_bytes);
+        if items.is_empty() {
+            return;
+        }
+        self.shared.window.take(items.len(), bytes);
+        self.late_reader.waits = None;
+        let first = self.next;
+        self.next += items.len() as u64;
+        let chunk = Chunk {
+            first,
+            items: items.into_iter(),
+            bytes,
+        };
+        self.unspawned += usize::from(self.shared.push(chunk));
     }
-    shared.window.take(items.len(), bytes);
-    state.late_reader.waits = None;
-    let first = state.next;
-    state.next += items.len() as u64;
-    let chunk = Chunk {
-        first,
-        items: items.into_iter(),
-        bytes,
-    };
-    state.unspawned += usize::from(shared.push(chunk));
 }
 
 impl<S, O> Future for Pump<S, O>
@@ -257,15 +261,15 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let feed = this.feed;
-        if !feed.shared.stop.wants(feed.state.next) {
-            feed.state.finished = true;
+        if !feed.shared.stop.wants(feed.next) {
+            feed.finished = true;
             return Poll::Ready(());
         }
         // A pump of the CPU lane is a job, which ends with its lane. One of the I/O lane
         // registers once, as a task keeps its waker: that takes a lock, for which all pumps
         // of the lane wait.
         if feed.lane == SourceLane::Io {
-            if !mem::replace(&mut feed.state.is_registered, true) {
+            if !mem::replace(&mut feed.is_registered, true) {
                 let _ = feed.closing.as_mut().poll(cx);
             }
             if adapters::is_closed(&feed.handle) {
@@ -274,8 +278,8 @@ where
             }
         }
         let read = catch(|| feed.read(this.source.as_mut(), cx));
-        give(&feed.shared, &mut feed.state);
-        for _ in 0..mem::take(&mut feed.state.unspawned) {
+        feed.give();
+        for _ in 0..mem::take(&mut feed.unspawned) {
             Worker::spawn(&feed.handle, &feed.shared);
         }
         let mut again = false;
@@ -285,13 +289,13 @@ where
                 if let Some(error) = feed.is_reader_late() {
                     feed.fail(error);
                     // No worker is left: it drops their states.
-                    drop(feed.shared.cancel());
+                    feed.shared.cancel(&feed.handle);
                     return Poll::Ready(());
                 }
             }
             Ok(Read::TurnIsOver) => again = true,
             Ok(Read::SourceEnded) => {
-                feed.end(Message::End(feed.state.next));
+                feed.end(Message::End(feed.next));
                 return Poll::Ready(());
             }
             Err(_) if adapters::is_closed(&feed.handle) => {}
@@ -300,7 +304,7 @@ where
                 return Poll::Ready(());
             }
         }
-        if !feed.shared.stop.wants(feed.state.next) {
+        if !feed.shared.stop.wants(feed.next) {
             // A stage has failed since, and may have woken this task before it had
             // registered for that.
             again = true;

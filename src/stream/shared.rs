@@ -3,7 +3,7 @@
 use std::iter;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
 use std::time::Duration;
 use std::vec;
 
@@ -11,10 +11,11 @@ use crossbeam_queue::SegQueue;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::batch::Batch;
+use super::pace::Pace;
 use super::runner::{RunChunk, Stop};
 use super::unread::{drop_each, report_unread};
 use super::window::Window;
-use twolane_core::adapters::{DrainTasks, run_hook};
+use twolane_core::adapters::{self, DrainTasks, run_hook};
 use twolane_core::{Handle, JoinError};
 
 /// Makes the state of a worker.
@@ -121,16 +122,6 @@ impl<O> Message<O> {
 /// With many workers a batch takes no longer than this, unless the user has set it so.
 const LONGEST_BATCH: Duration = Duration::from_millis(4);
 
-/// In nanoseconds: see [`Shared::inputs_at_once`].
-const TIME_AT_ONCE: u64 = 1_000;
-const MOST_AT_ONCE: u64 = 16;
-/// In nanoseconds. Inputs that together take this longer than twice what they took lately have a
-/// long one among them, or their thread was preempted. (Twice: a chunk takes some milliseconds,
-/// which vary.)
-const LONG: u64 = 1_000_000;
-/// So many inputs after it go one by one.
-const ONE_BY_ONE: usize = 4_096;
-
 pub(super) struct Shared<I, O> {
     /// Inputs in the order of the source.
     chunks: SegQueue<Chunk<I>>,
@@ -139,10 +130,7 @@ pub(super) struct Shared<I, O> {
     pub(super) workers: DrainTasks,
     pub(super) stop: Stop,
     pub(super) window: Arc<Window>,
-    /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.
-    cost: AtomicU64,
-    /// How many inputs go one by one from now on, since one of them was long.
-    one_by_one: AtomicUsize,
+    pub(super) pace: Pace,
     pub(super) batch: Duration,
     /// After so many inputs a worker hands over its outputs.
     pub(super) most_in_batch: usize,
@@ -186,8 +174,7 @@ impl<I, O> Shared<I, O> {
             workers: DrainTasks::new(workers),
             stop: Stop::new(),
             window: Arc::new(Window::new(limits.items, limits.bytes)),
-            cost: AtomicU64::new(0),
-            one_by_one: AtomicUsize::new(0),
+            pace: Pace::default(),
             batch: limits.batch,
             // A half of the window is at the workers, or somewhat more: meanwhile the pump
             // reads, and the consumer takes, the rest.
@@ -243,57 +230,10 @@ impl<I, O> Shared<I, O> {
         all.min(LONGEST_BATCH).max(self.batch)
     }
 
-    /// How long an input takes, as measured lately.
-    pub(super) fn cost(&self) -> Duration {
-        Duration::from_nanos(self.cost.load(Relaxed))
-    }
-
-    /// The outputs of so many inputs of a chunk go into a batch together: a lock for each
-    /// input would cost more than a tiny one does. They wait for a long one among them, so
-    /// where one was long lately, each goes by itself.
-    pub(super) fn inputs_at_once(&self, of: &Chunk<I>) -> usize {
-        let one_by_one = self.one_by_one.load(Relaxed);
-        if one_by_one > 0 {
-            let less = |left: usize| Some(left.saturating_sub(of.items.len()));
-            let _ = self.one_by_one.fetch_update(Relaxed, Relaxed, less);
-            return 1;
-        }
-        match self.cost.load(Relaxed) {
-            0 => 1,
-            cost => (TIME_AT_ONCE / cost).clamp(1, MOST_AT_ONCE) as usize,
-        }
-    }
-
     /// How many inputs a chunk has: a quarter of a batch, so that the workers share out
     /// what there is.
     pub(super) fn chunk_size(&self) -> usize {
-        let quarter = u64::try_from(self.batch.as_nanos() / 4).unwrap_or(u64::MAX);
-        match self.cost.load(Relaxed) {
-            0 => 1,
-            cost => usize::try_from(quarter / cost)
-                .unwrap_or(usize::MAX)
-                .clamp(1, self.most_in_batch),
-        }
-    }
-
-    /// A worker has measured the time of so many inputs.
-    ///
-    /// The estimate falls fast and rises slowly: a worker that the kernel has preempted
-    /// measures too long a time.
-    pub(super) fn measured(&self, took: Duration, inputs: usize) {
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let (before, inputs) = (self.cost.load(Relaxed), inputs as u64);
-        let expected = before.saturating_mul(inputs);
-        if took.saturating_sub(expected.saturating_mul(2)) >= LONG {
-            self.one_by_one.store(ONE_BY_ONE, Relaxed);
-        }
-        let now = (took / inputs.max(1)).max(1);
-        let cost = match before {
-            0 => now,
-            before if now < before => now + (before - now) / 2,
-            before => before.saturating_add((now - before).min(before) / 2),
-        };
-        self.cost.store(cost, Relaxed);
+        self.pace.inputs_in(self.batch / 4, self.most_in_batch)
     }
 
     /// `handle`: its lane sends late outputs.
@@ -332,49 +272,17 @@ impl<I, O> Shared<I, O> {
         });
     }
 
-    /// The consumer is gone. Returns the inputs that no worker takes any more.
-    pub(super) fn cancel(&self) -> Vec<Chunk<I>> {
+    /// The consumer is gone. The lane drops the inputs that no worker takes any more.
+    pub(super) fn cancel(&self, handle: &Handle)
+    where
+        I: Send + 'static,
+    {
         self.stop.all();
         fence(SeqCst);
         self.drop_seats();
-        iter::from_fn(|| self.pop()).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::mpsc::unbounded_channel;
-
-    use super::*;
-
-    /// A whole chunk of a long batch takes longer than a long input does.
-    #[test]
-    fn only_a_long_input_makes_those_after_it_go_one_by_one() {
-        let limits = Limits {
-            workers: 1,
-            ordered: true,
-            items: usize::MAX,
-            bytes: usize::MAX,
-            batch: Duration::from_secs(1),
-            reader: None,
-        };
-        let make = || -> Box<dyn RunChunk<u8, u8>> { unreachable!("nothing is run") };
-        let shared = Shared::new(&limits, Box::new(make), None, unbounded_channel().0);
-        let chunk = |inputs| Chunk::<u8> {
-            first: 0,
-            items: vec![0; inputs].into_iter(),
-            bytes: 0,
-        };
-        shared.measured(Duration::from_nanos(100), 1);
-        // A chunk may take twice its time, since others have the core, too.
-        shared.measured(Duration::from_millis(10), 50_000);
-        assert_ne!(shared.inputs_at_once(&chunk(16)), 1);
-        shared.measured(Duration::from_millis(10), 16);
-        assert_eq!(shared.inputs_at_once(&chunk(ONE_BY_ONE)), 1);
-        assert_ne!(
-            shared.inputs_at_once(&chunk(16)),
-            1,
-            "enough have gone one by one"
-        );
+        let inputs: Vec<_> = iter::from_fn(|| self.pop()).collect();
+        if mem::needs_drop::<I>() && !inputs.is_empty() {
+            adapters::drop_on_lane(handle, inputs);
+        }
     }
 }

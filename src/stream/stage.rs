@@ -36,20 +36,16 @@ mod sealed {
 #[derive(Debug)]
 pub struct Unchanged;
 
-pub(super) struct MapInit<B, N, F> {
+/// All others: a closure that makes any number of outputs of an item.
+pub(super) struct FlatMap<B, N, F> {
     pub(super) before: B,
+    /// Makes a worker's state.
     pub(super) init: N,
     pub(super) f: F,
 }
 
-pub(super) struct FlatMap<B, F> {
-    pub(super) before: B,
-    pub(super) f: F,
-}
-
 impl sealed::Sealed for Unchanged {}
-impl<B, N, F> sealed::Sealed for MapInit<B, N, F> {}
-impl<B, F> sealed::Sealed for FlatMap<B, F> {}
+impl<B, N, F> sealed::Sealed for FlatMap<B, N, F> {}
 
 impl<I: 'static> Stage<I> for Unchanged {
     type Output = I;
@@ -62,53 +58,29 @@ impl<I: 'static> Stage<I> for Unchanged {
     }
 }
 
-impl<I, B, N, T, F, P> Stage<I> for MapInit<B, N, F>
+impl<I, B, N, T, F, P> Stage<I> for FlatMap<B, N, F>
 where
     B: Stage<I>,
     N: Fn() -> T + Send + Sync + 'static,
     T: Send + 'static,
     F: Fn(&mut T, B::Output) -> P + Send + Sync + 'static,
-    P: 'static,
+    P: IntoIterator,
+    P::Item: 'static,
 {
-    type Output = P;
+    type Output = P::Item;
     type State = (B::State, T);
 
     fn init(&self) -> Self::State {
         (self.before.init(), (self.init)())
     }
 
-    fn run<E: FnMut(P) -> Flow>(
+    fn run<E: FnMut(P::Item) -> Flow>(
         &self,
         (before, state): &mut Self::State,
         input: I,
         emit: &mut E,
     ) -> Flow {
-        let mut f = |item| emit((self.f)(state, item));
-        self.before.run(before, input, &mut f)
-    }
-}
-
-impl<I, B, F, P> Stage<I> for FlatMap<B, F>
-where
-    B: Stage<I>,
-    F: Fn(B::Output) -> P + Send + Sync + 'static,
-    P: IntoIterator,
-    P::Item: 'static,
-{
-    type Output = P::Item;
-    type State = B::State;
-
-    fn init(&self) -> B::State {
-        self.before.init()
-    }
-
-    fn run<E: FnMut(P::Item) -> Flow>(
-        &self,
-        before: &mut B::State,
-        input: I,
-        emit: &mut E,
-    ) -> Flow {
-        let mut f = |item| (self.f)(item).into_iter().try_for_each(&mut *emit);
+        let mut f = |item| (self.f)(state, item).into_iter().try_for_each(&mut *emit);
         self.before.run(before, input, &mut f)
     }
 }

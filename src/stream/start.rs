@@ -15,7 +15,8 @@
 //!   bounds what they hold. A job that reads the stream may hold the last permit.
 //! - **Workers** (`worker.rs`). Each takes chunks until its batch is over, sends all outputs
 //!   in one message, and ends when no chunk is left. If an input takes long, the process's
-//!   ticker sends the outputs before it (`batch.rs`). The number of workers follows the
+//!   ticker sends the outputs before it (`batch.rs`). What inputs take is measured (`pace.rs`), for
+//!   the sizes of chunks and batches. The number of workers follows the
 //!   protocol of `DrainTasks`, in `twolane-core`: no chunk is left without a worker.
 //! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
 //!   input, and gives room back to the window as it hands outputs out.
@@ -33,16 +34,14 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use tokio::sync::mpsc::unbounded_channel;
-use tokio::task::coop;
 
 use twolane_core::adapters;
 
 use super::buffered::Buffered;
 use super::drop_on_lane::DropOnLane;
-use super::ends::Ends;
 use super::limit::Limit;
 use super::on_cpu::OnCpu;
-use super::pump::{Feed, Pump, PumpState, SourceLane};
+use super::pump::{Feed, Pump, SourceLane};
 use super::runner::{RunChunk, Runner};
 use super::shared::{Limits, Shared};
 use super::stage::Stage;
@@ -206,15 +205,8 @@ where
         let (messages, receiver) = unbounded_channel();
         let shared = Shared::new(&limits, Box::new(make), output_size, messages);
         let shared = Arc::new(shared);
-        let feed = Feed {
-            handle: handle.clone(),
-            shared: shared.clone(),
-            input_size,
-            lane: self.source_lane,
-            reader: limits.reader.clone(),
-            closing: Box::pin(coop::unconstrained(handle.closed())),
-            state: PumpState::new(),
-        };
+        let reader = limits.reader.clone();
+        let feed = Feed::new(&handle, &shared, input_size, self.source_lane, reader);
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {
             // The source is the user's: what it submits there needs permits, as elsewhere.
@@ -222,12 +214,9 @@ where
             SourceLane::Io => at_call.spawn_io(boxed(pump)),
             SourceLane::Cpu => handle.spawn(pump),
         };
-        let ends = Ends {
-            handle,
-            shared,
-            pump,
-        };
-        Buffered::new(receiver, Box::new(ends), &limits)
+        let window = shared.window.clone();
+        let cancel = Box::new(move || shared.cancel(&handle));
+        Buffered::new(receiver, pump, window, cancel, &limits)
     }
 }
 

@@ -102,7 +102,7 @@ where
         seat.batch.open();
         let (mut last, mut inputs, mut made) = (began, 0, Piece::new(0, 0));
         let end = loop {
-            let (first, at_once) = (chunk.first, shared.inputs_at_once(&chunk));
+            let (first, at_once) = (chunk.first, shared.pace.inputs_at_once(chunk.items.len()));
             let end = loop {
                 let end = run_some(shared, &mut seat, &mut chunk, &mut made, at_once);
                 if end != End::Whole || chunk.items.len() == 0 {
@@ -115,10 +115,11 @@ where
             }
             let now = Instant::now();
             let ran = (chunk.first - first) as usize;
-            shared.measured(now - last, ran);
+            shared.pace.measured(now - last, ran);
             inputs += ran;
             last = now;
-            let is_over = now - began + shared.cost() >= batch || inputs >= shared.most_in_batch;
+            let with_one_more = now - began + shared.pace.cost();
+            let is_over = with_one_more >= batch || inputs >= shared.most_in_batch;
             if end != End::Whole || is_over {
                 break end;
             }

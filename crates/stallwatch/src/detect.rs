@@ -72,7 +72,6 @@ struct Spell {
     counted: Duration,
     before: Option<Times>,
     doing: Option<Doing>,
-    reported: bool,
 }
 
 /// What a thread is stuck in.
@@ -108,20 +107,18 @@ impl Detector {
                 counted: Duration::ZERO,
                 before: kernel.times(),
                 doing: kernel.doing(),
-                reported: self.found == Some(what),
             });
             return None;
         };
         spell.counted += counts(now - spell.looked);
         spell.looked = now;
-        if spell.reported || now - spell.since < threshold {
+        if self.found == Some(what) || now - spell.since < threshold {
             return None;
         }
         let (own, cause) = spell.own_time(kernel)?;
         if own < threshold {
             return None;
         }
-        spell.reported = true;
         self.found = Some(what);
         Some(Stuck {
             since: spell.since,
@@ -143,7 +140,7 @@ impl Detector {
     /// Whether two looks have found the same, and it may turn out to be stuck.
     pub(crate) fn is_suspect(&self) -> bool {
         let spell = self.spell.as_ref();
-        spell.is_some_and(|spell| !spell.reported && spell.looked > spell.since)
+        spell.is_some_and(|spell| !self.has_found(spell.what) && spell.looked > spell.since)
     }
 }
 

@@ -91,21 +91,12 @@ impl Text<'_> {
         Some(index as u32)
     }
 
-    #[cfg(feature = "spans")]
-    fn known(self) -> Option<Name> {
-        let slots = SLOTS.iter().cycle().skip(self.first_slot());
-        let mut indices = slots
-            .map(|slot| slot.load(Acquire))
-            .take_while(|index| *index > 0);
-        let is_it = |index: &u32| {
-            NAMES[*index as usize]
-                .get()
-                .is_some_and(|it| it.key() == self.key())
-        };
-        indices.find(is_it).map(Name)
+    fn name(self) -> Name {
+        self.find(Self::take_index).unwrap_or(Name::OTHER)
     }
 
-    fn name(self) -> Name {
+    /// Looks the name up. One that is not in the table goes there, by that index if there is one.
+    fn find(self, new_index: impl Fn(Self) -> Option<u32>) -> Option<Name> {
         let mut slot = self.first_slot();
         let mut own = None;
         // Ends: half of the slots are free, at least.
@@ -113,13 +104,9 @@ impl Text<'_> {
             // Acquire, with Release below: the name is there with its index.
             let index = match SLOTS[slot].load(Acquire) {
                 0 => {
-                    own = own.or_else(|| self.take_index());
-                    let Some(index) = own else {
-                        return Name::OTHER;
-                    };
-                    let slot = &SLOTS[slot];
-                    match slot.compare_exchange(0, index, Release, Acquire) {
-                        Ok(_) => return Name(index),
+                    own = own.or_else(|| new_index(self));
+                    match SLOTS[slot].compare_exchange(0, own?, Release, Acquire) {
+                        Ok(_) => return own.map(Name),
                         Err(other) => other,
                     }
                 }
@@ -127,7 +114,7 @@ impl Text<'_> {
             };
             let known = NAMES[index as usize].get();
             if known.is_some_and(|known| known.key() == self.key()) {
-                return Name(index);
+                return Some(Name(index));
             }
             slot = (slot + 1) % SLOTS.len();
         }
@@ -195,7 +182,7 @@ impl Name {
     pub(crate) fn named_while_few(name: &str) -> Option<Self> {
         let text = Text::Given(name);
         match TAKEN.load(Relaxed) > Self::MOST / 4 {
-            true => text.known(),
+            true => text.find(|_| None),
             false => Some(Self::named(name)),
         }
     }

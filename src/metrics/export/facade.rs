@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use metrics::{Key, Label, Level, Metadata, Recorder};
+use metrics::{Key, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::MissedTickBehavior;
 
-use super::{DEFAULT_LANE, FAMILIES, Family, MetricKind, Sample, Snapshot, Unit, Value};
+use super::{DEFAULT_LANE, FAMILIES, Family, MetricKind, Sample, Snapshot, Value};
 use twolane_core::Handle;
 
 type Transformer = Box<dyn FnMut(&str) -> Key + Send>;
@@ -150,9 +150,7 @@ impl MetricsReporter {
     pub fn describe(mut self) -> Self {
         metrics::with_recorder(|recorder| {
             for family in FAMILIES {
-                let unit = family.unit.map(|unit| match unit {
-                    Unit::Seconds => metrics::Unit::Seconds,
-                });
+                let unit = family.unit.and_then(Unit::from_string);
                 let mut name =
                     |suffix| (self.transformer)(&format!("{}{suffix}", family.name)).name_shared();
                 let help = || family.help.into();
@@ -190,7 +188,7 @@ impl MetricsReporter {
         let snapshot = Snapshot::of(&self.cpu);
         metrics::with_recorder(|recorder| {
             for family in FAMILIES {
-                for sample in family.samples(&snapshot) {
+                for sample in (family.samples)(&snapshot) {
                     self.record(recorder, family, sample);
                 }
             }
@@ -200,7 +198,8 @@ impl MetricsReporter {
     fn record(&mut self, recorder: &dyn Recorder, family: &Family, sample: Sample) {
         let mut key = |suffix, within: Option<String>| {
             let mut labels = vec![Label::new("lane", self.lane.clone())];
-            labels.extend(sample.labels().map(|(label, of)| Label::new(label, of)));
+            let own = sample.labels.iter().cloned();
+            labels.extend(own.map(|(label, of)| Label::new(label, of)));
             labels.extend(within.map(|bound| Label::new("le", bound)));
             (self.transformer)(&format!("{}{suffix}", family.name)).with_extra_labels(labels)
         };

@@ -11,11 +11,9 @@ pub(crate) mod prometheus;
 use std::borrow::Cow;
 
 use MetricKind::{Counter, Gauge, Histogram};
-use Unit::Seconds;
 use stallwatch::Name;
-use twolane_core::Handle;
-use twolane_core::Priority;
 use twolane_core::metrics::{DurationHistogram, Metrics};
+use twolane_core::{Handle, Priority};
 
 /// With the values of their label.
 const PRIORITIES: [(&str, Priority); 3] = [
@@ -31,18 +29,13 @@ struct Family {
     /// As Prometheus stores it: with its unit, and with `_total` if it only grows.
     name: &'static str,
     kind: MetricKind,
-    unit: Option<Unit>,
+    /// As both exporters name it.
+    unit: Option<&'static str>,
     help: &'static str,
-    of: Of,
+    samples: fn(&Snapshot) -> Vec<Sample>,
 }
 
-/// What a family is taken from.
-#[derive(Clone, Copy)]
-enum Of {
-    Priority(fn(&Metrics) -> Vec<Sample>),
-    /// The I/O lane, which has no priorities. No samples if it is not watched.
-    IoLane(fn(&IoLane) -> Vec<Sample>),
-}
+const SECONDS: &str = "seconds";
 
 #[derive(Clone, Copy)]
 enum MetricKind {
@@ -51,25 +44,14 @@ enum MetricKind {
     Histogram,
 }
 
-#[derive(Clone, Copy)]
-enum Unit {
-    Seconds,
-}
-
 /// One value of a family, for one lane.
 struct Sample {
-    priority: Option<&'static str>,
-    label: Option<(&'static str, Cow<'static, str>)>,
+    /// All but that of the lane.
+    labels: Vec<Label>,
     value: Value,
 }
 
-impl Sample {
-    /// All but that of the lane.
-    fn labels(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> + use<> {
-        let priority = self.priority.map(|of| ("priority", of.into()));
-        priority.into_iter().chain(self.label.clone())
-    }
-}
+type Label = (&'static str, Cow<'static, str>);
 
 enum Value {
     Whole(u64),
@@ -89,99 +71,61 @@ struct Classic {
 const FAMILIES: &[Family] = &[
     family("twolane_jobs_submitted_total", Counter, None,
         "Jobs that the lane has accepted.",
-        |metrics| one(Value::Whole(metrics.submitted))),
+        |lane| lane.each_priority(|metrics| one(Value::Whole(metrics.submitted)))),
     family("twolane_jobs_total", Counter, None,
         "Jobs that have ended, by outcome; and calls that were rejected.",
-        |metrics| by("outcome", metrics.counters().filter(|(name, _)| *name != "submitted"))),
+        |lane| lane.each_priority(|metrics| by("outcome", metrics.counters().filter(|(name, _)| *name != "submitted")))),
     family("twolane_active_jobs", Gauge, None,
         "Jobs that have not ended, by state.",
-        |metrics| by("state", metrics.gauges())),
+        |lane| lane.each_priority(|metrics| by("state", metrics.gauges()))),
     family("twolane_threads", Gauge, None,
         "Threads that run jobs.",
-        |metrics| one(Value::Whole(metrics.threads))),
+        |lane| lane.each_priority(|metrics| one(Value::Whole(metrics.threads)))),
     family("twolane_tokio_tasks", Gauge, None,
         "Tokio tasks on the lane that are no jobs.",
-        |metrics| one(Value::Whole(metrics.tokio_tasks))),
-    family("twolane_busy_seconds_total", Counter, Some(Seconds),
+        |lane| lane.each_priority(|metrics| one(Value::Whole(metrics.tokio_tasks)))),
+    family("twolane_busy_seconds_total", Counter, Some(SECONDS),
         "Time that the threads have run jobs. A closure counts when it returns.",
-        |metrics| one(Value::Seconds(metrics.busy_time().as_secs_f64()))),
+        |lane| lane.each_priority(|metrics| one(Value::Seconds(metrics.busy_time().as_secs_f64())))),
     family("twolane_queue_permits", Gauge, None,
         "Permits of a queue that has a limit, by state.",
-        |metrics| by("state", permits(metrics))),
-    family("twolane_queue_wait_seconds", Histogram, Some(Seconds),
+        |lane| lane.each_priority(|metrics| by("state", permits(metrics)))),
+    family("twolane_queue_wait_seconds", Histogram, Some(SECONDS),
         "How long jobs waited for a thread, before each of their steps.",
-        |metrics| one(Value::Histogram(classic(&metrics.queue_wait)))),
-    family("twolane_run_seconds", Histogram, Some(Seconds),
+        |lane| lane.each_priority(|metrics| one(Value::Histogram(classic(&metrics.queue_wait))))),
+    family("twolane_run_seconds", Histogram, Some(SECONDS),
         "How long a thread ran a job: each closure, each poll of a future.",
-        |metrics| one(Value::Histogram(classic(&metrics.run_time)))),
-    of_io_lane("twolane_io_lag_seconds", Histogram, Some(Seconds),
+        |lane| lane.each_priority(|metrics| one(Value::Histogram(classic(&metrics.run_time))))),
+    family("twolane_io_lag_seconds", Histogram, Some(SECONDS),
         "How long probes of the watch waited for the I/O lane.",
-        |io| one(Value::Histogram(classic(&io.lag)))),
-    of_io_lane("twolane_io_stalls_total", Counter, None,
+        |lane| lane.io_lane(|io| one(Value::Histogram(classic(&io.lag))))),
+    family("twolane_io_stalls_total", Counter, None,
         "Stalls of the I/O lane, by culprit: the most frequent ones, and other.",
-        |io| culprits(&io.stalls)),
-    of_io_lane("twolane_cpu_stalls_total", Counter, None,
+        |lane| lane.io_lane(|io| culprits(&io.stalls))),
+    family("twolane_cpu_stalls_total", Counter, None,
         "Jobs that held up the CPU lane, as the watch has reported.",
-        |io| one(Value::Whole(io.cpu_stalls))),
+        |lane| lane.io_lane(|io| one(Value::Whole(io.cpu_stalls)))),
 ];
 
 const fn family(
     name: &'static str,
     kind: MetricKind,
-    unit: Option<Unit>,
+    unit: Option<&'static str>,
     help: &'static str,
-    samples: fn(&Metrics) -> Vec<Sample>,
+    samples: fn(&Snapshot) -> Vec<Sample>,
 ) -> Family {
     Family {
         name,
         kind,
         unit,
         help,
-        of: Of::Priority(samples),
-    }
-}
-
-const fn of_io_lane(
-    name: &'static str,
-    kind: MetricKind,
-    unit: Option<Unit>,
-    help: &'static str,
-    samples: fn(&IoLane) -> Vec<Sample>,
-) -> Family {
-    Family {
-        name,
-        kind,
-        unit,
-        help,
-        of: Of::IoLane(samples),
-    }
-}
-
-impl Family {
-    fn samples(&self, snapshot: &Snapshot) -> Vec<Sample> {
-        let of_priority = |samples: fn(&Metrics) -> Vec<Sample>| {
-            let labelled = |(priority, metrics): &(&'static str, Metrics)| {
-                let mut samples = samples(metrics);
-                for sample in &mut samples {
-                    sample.priority = Some(*priority);
-                }
-                samples
-            };
-            snapshot.priorities.iter().flat_map(labelled).collect()
-        };
-        match self.of {
-            Of::Priority(samples) => of_priority(samples),
-            Of::IoLane(samples) => snapshot.io.as_ref().map(samples).unwrap_or_default(),
-        }
+        samples,
     }
 }
 
 fn one(value: Value) -> Vec<Sample> {
-    vec![Sample {
-        priority: None,
-        label: None,
-        value,
-    }]
+    let labels = Vec::new();
+    vec![Sample { labels, value }]
 }
 
 fn by<N: Into<Cow<'static, str>>>(
@@ -189,8 +133,7 @@ fn by<N: Into<Cow<'static, str>>>(
     counts: impl IntoIterator<Item = (N, u64)>,
 ) -> Vec<Sample> {
     let sample = |(of, n): (N, u64)| Sample {
-        priority: None,
-        label: Some((label, of.into())),
+        labels: vec![(label, of.into())],
         value: Value::Whole(n),
     };
     counts.into_iter().map(sample).collect()
@@ -200,21 +143,16 @@ fn by<N: Into<Cow<'static, str>>>(
 /// Prometheus memory.
 const CULPRITS: usize = 20;
 
-/// Code that the watch does not know counts as `other`.
-fn named(stalls: Vec<(Option<Name>, u64)>) -> Vec<(String, u64)> {
-    let name = |(culprit, n): (Option<Name>, u64)| (culprit.unwrap_or(Name::OTHER).to_string(), n);
-    stalls.into_iter().map(name).collect()
-}
-
 /// The most frequent culprits, and the sum of the rest as `other`, where code counts that
 /// has no name.
 ///
 /// No count decreases, although the ranks change: `other` is a sum of the lowest counts,
 /// and such a sum cannot decrease while each count grows.
-fn culprits(most_first: &[(String, u64)]) -> Vec<Sample> {
-    let named = most_first.iter().filter(|(culprit, _)| culprit != OTHER);
-    let most = named.take(CULPRITS).cloned();
-    let mut counts: Vec<_> = most.collect();
+fn culprits(most_first: &[(Option<Name>, u64)]) -> Vec<Sample> {
+    let name = |(culprit, n): &(Option<Name>, u64)| Some(((*culprit)?.to_string(), *n));
+    let named = most_first.iter().filter_map(name);
+    let named = named.filter(|(culprit, _)| culprit != OTHER);
+    let mut counts: Vec<_> = named.take(CULPRITS).collect();
     let all: u64 = most_first.iter().map(|(_, n)| n).sum();
     let of_most: u64 = counts.iter().map(|(_, n)| n).sum();
     counts.push((OTHER.to_owned(), all - of_most));
@@ -266,7 +204,7 @@ struct Snapshot {
 struct IoLane {
     lag: DurationHistogram,
     /// By culprit, most first.
-    stalls: Vec<(String, u64)>,
+    stalls: Vec<(Option<Name>, u64)>,
     cpu_stalls: u64,
 }
 
@@ -276,9 +214,24 @@ impl Snapshot {
             PRIORITIES.map(|(label, priority)| (label, cpu.with_priority(priority).metrics()));
         let io = cpu.watcher().map(|watcher| IoLane {
             lag: cpu.io_lag(),
-            stalls: named(watcher.stalls_by_culprit()),
+            stalls: watcher.stalls_by_culprit(),
             cpu_stalls: watcher.pool_stalls(),
         });
         Self { priorities, io }
+    }
+    fn each_priority(&self, samples: fn(&Metrics) -> Vec<Sample>) -> Vec<Sample> {
+        let labelled = |(priority, metrics): &(&'static str, Metrics)| {
+            let mut samples = samples(metrics);
+            for sample in &mut samples {
+                sample.labels.insert(0, ("priority", (*priority).into()));
+            }
+            samples
+        };
+        self.priorities.iter().flat_map(labelled).collect()
+    }
+
+    /// It has no priorities.
+    fn io_lane(&self, samples: fn(&IoLane) -> Vec<Sample>) -> Vec<Sample> {
+        self.io.as_ref().map(samples).unwrap_or_default()
     }
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry;
+use prometheus_client::registry::Unit;
 
-use super::{DEFAULT_LANE, FAMILIES, MetricKind, Snapshot, Unit, Value};
+use super::{DEFAULT_LANE, FAMILIES, MetricKind, Snapshot, Value};
 use twolane_core::Handle;
 
-/// Puts the metrics of CPU lanes into a [`Registry`](registry::Registry) of
+/// Puts the metrics of CPU lanes into a [`Registry`](prometheus_client::registry::Registry) of
 /// `prometheus-client`.
 ///
 /// At each scrape it takes a snapshot of every lane and priority. Between scrapes it costs
@@ -83,26 +83,20 @@ impl Collector for PrometheusCollector {
         let lanes = self.lanes.iter();
         let all: Vec<_> = lanes.map(|(lane, cpu)| (lane, Snapshot::of(cpu))).collect();
         for family in FAMILIES {
-            let unit = family.unit.map(|unit| match unit {
-                Unit::Seconds => registry::Unit::Seconds,
-            });
+            let unit = family.unit.map(|unit| Unit::Other(unit.to_owned()));
             let kind = match family.kind {
                 MetricKind::Counter => MetricType::Counter,
                 MetricKind::Gauge => MetricType::Gauge,
                 MetricKind::Histogram => MetricType::Histogram,
             };
-            let stem = stem(family.name, unit.as_ref());
+            let stem = stem(family.name, family.unit);
             let mut encoder = encoder.encode_descriptor(stem, family.help, unit.as_ref(), kind)?;
             for (lane, snapshot) in &all {
-                for sample in family.samples(snapshot) {
-                    let own: Vec<_> = sample.labels().collect();
+                for sample in (family.samples)(snapshot) {
                     let mut labels = vec![("lane", lane.as_str())];
-                    labels.extend(own.iter().map(|(label, of)| (*label, &**of)));
-                    encode(
-                        &mut encoder.encode_family(&labels)?,
-                        family.kind,
-                        &sample.value,
-                    )?;
+                    labels.extend(sample.labels.iter().map(|(label, of)| (*label, &**of)));
+                    let mut encoder = encoder.encode_family(&labels)?;
+                    encode(&mut encoder, family.kind, &sample.value)?;
                 }
             }
         }
@@ -111,9 +105,9 @@ impl Collector for PrometheusCollector {
 }
 
 /// The name without what the encoder appends.
-fn stem<'a>(name: &'a str, unit: Option<&registry::Unit>) -> &'a str {
+fn stem<'a>(name: &'a str, unit: Option<&str>) -> &'a str {
     let name = name.strip_suffix("_total").unwrap_or(name);
-    let stem = unit.and_then(|unit| name.strip_suffix(unit.as_str())?.strip_suffix('_'));
+    let stem = unit.and_then(|unit| name.strip_suffix(unit)?.strip_suffix('_'));
     stem.unwrap_or(name)
 }
 
