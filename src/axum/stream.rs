@@ -120,9 +120,8 @@ impl Guard {
         }
         let guard = Arc::downgrade(self);
         let look = move || guard.upgrade().into_iter().for_each(|it| it.look(0));
-        let look_at = |at| adapters::call_at(&self.handle, at, look);
         let taken = Some(client.taken);
-        if client.late.is_late(self.timeout, taken, look_at) {
+        if client.late.is_late(&self.handle, self.timeout, taken, look) {
             let text = format!(
                 "the client took nothing of the answer for {:?}: its stream was ended. A body of \
                  `Permit::stream_from_cpu` waits for longer",

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use twolane_core::{Handle, adapters};
+
 /// Kept beside a window. Each look at it is later than what it knows, so it errs on the side of a
 /// longer time.
 #[derive(Default)]
@@ -16,12 +18,14 @@ impl LateReader {
     /// Call while the window is full. Returns whether the reader has taken nothing for `limit`.
     ///
     /// `taken` differs from before if it has taken something; `None`: the stream waits for others.
-    /// `look_at` has this called again then: one such call is under way at most.
+    /// The lane calls `look` when the time is over, which has this called again: one such call is
+    /// under way at most.
     pub(crate) fn is_late(
         &mut self,
+        lane: &Handle,
         limit: Duration,
         taken: Option<usize>,
-        look_at: impl FnOnce(Instant),
+        look: impl FnOnce() + Send + 'static,
     ) -> bool {
         let now = Instant::now();
         let before = self.waits.filter(|(_, before)| Some(*before) == taken);
@@ -32,7 +36,7 @@ impl LateReader {
             // `None`: such a limit never ends.
             self.looks = since.checked_add(limit);
             if let Some(at) = self.looks {
-                look_at(at);
+                adapters::call_at(lane, at, look);
             }
         }
         is_late

@@ -146,11 +146,8 @@ where
         let (mut looked, mut room) = (began, 0);
         loop {
             if let Some((input, size)) = self.waiting.take() {
-                if !self
-                    .shared
-                    .window
-                    .fits(self.read_bytes.saturating_add(size))
-                {
+                let together = self.read_bytes.saturating_add(size);
+                if !self.shared.window.fits(together) {
                     self.give();
                     if self.shared.window.poll_fits(cx, size).is_pending() {
                         self.waiting = Some((input, size));
@@ -215,8 +212,7 @@ where
         let taken = (workers.live() == 0).then(|| taken.load(Relaxed));
         let window = Arc::downgrade(window);
         let look = move || _ = window.upgrade().map(|window| window.wake_pump());
-        let look_at = |at| adapters::call_at(&self.handle, at, look);
-        let is_late = self.late_reader.is_late(*limit, taken, look_at);
+        let is_late = self.late_reader.is_late(&self.handle, *limit, taken, look);
         is_late.then(|| adapters::late_reader(*limit))
     }
 
