@@ -168,8 +168,8 @@ impl Handle {
     ///   its thread, or an eighth of the time if that is more, since a job that sleeps keeps a
     ///   thread. So ten jobs of 1 ms cost as much as one of 10 ms. Not counted is what rayon runs for
     ///   the job on other threads.
-    /// - **An absent key earns no credit.** It keeps its debt until no job is queued. A key that
-    ///   comes is behind those that have used less.
+    /// - **An absent key earns no credit.** It keeps its debt until the others have had as much, or no
+    ///   job is queued. A key that comes is behind those that have used less.
     /// - **A future is charged by step**, and so is a stream.
     /// - **A running job is not interrupted.** A key waits for the jobs that run now.
     /// - Within a key short jobs pass long ones, as [without](crate::Builder::short_jobs_first), and

@@ -61,8 +61,8 @@ impl Builder {
     /// With as many jobs as threads there is no queue: the threads idle between the end
     /// of a job and the next submission. To shed load, use
     /// threads x (1 + longest useful wait / time of a job), or [`max_wait`](Self::max_wait); see
-    /// `twolane::guide::overload`. A limited queue costs each job two small
-    /// allocations, and the semaphore's lock, which is held for a few instructions.
+    /// `twolane::guide::overload`. A limited queue costs each job a small
+    /// allocation, and the semaphore's lock, which is held for a few instructions.
     ///
     /// # Examples
     ///
