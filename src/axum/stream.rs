@@ -1,9 +1,10 @@
 //! [`body_from_cpu`]: an answer whose body the lane computes.
 //!
 //! The bridge between the lanes bounds what waits for the client. hyper does not poll the body of a
-//! client that reads nothing, and the lane does not poll a stream that has no room. So a [`Guard`]
-//! holds the reading end: the lane looks at it with each chunk, and its control thread when the
-//! client's time may be over. It drops the reading end then, which ends the stream and its job.
+//! client that reads nothing, and the lane does not poll a stream that has no room. So both sides
+//! count in a [`Guard`], and the lane's control thread looks at it when the client's time may be
+//! over. It drops the reading end then, which ends the stream and its job. (The bridge's own count
+//! would not do: a chunk is in it only after the look that comes with it.)
 
 use std::io;
 use std::pin::Pin;
@@ -74,18 +75,22 @@ where
         client: Mutex::default(),
     });
     let of_lane = Arc::downgrade(&guard);
-    let size = move |chunk: &io::Result<Bytes>| {
-        // As the bridge counts.
-        let size = chunk.as_ref().map_or(1, |chunk| chunk.len().max(1));
+    let counted = move |chunk: &_| {
+        let size = size(chunk);
         let guard: Option<Arc<Guard>> = of_lane.upgrade();
         guard.into_iter().for_each(|guard| guard.look(size));
         size
     };
     // Locked before the lane begins: its first look finds the reading end.
     let mut client = guard.lock();
-    client.bridged = Some(permit.stream_from_cpu(stream, WINDOW, size));
+    client.bridged = Some(permit.stream_from_cpu(stream, WINDOW, counted));
     drop(client);
     Body::from_stream(Chunks(guard))
+}
+
+fn size(chunk: &io::Result<Bytes>) -> usize {
+    // As the bridge counts.
+    chunk.as_ref().map_or(1, |chunk| chunk.len().max(1))
 }
 
 /// What both ends of a body know of its client.
@@ -100,6 +105,8 @@ struct Client {
     /// `None` once its time is over; then the error is what it gets.
     bridged: Option<Bridged<io::Result<Bytes>>>,
     error: Option<io::Error>,
+    /// How many bytes wait for it.
+    ahead: usize,
     /// How many chunks it has taken.
     taken: usize,
     late: LateReader,
@@ -110,12 +117,11 @@ impl Guard {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many bytes more are there. Ends the stream if a window of them waits for a client that is
-    /// late.
+    /// So many bytes more are there. Ends the stream if they wait for a client that is late.
     fn look(self: &Arc<Self>, more: usize) {
         let mut client = self.lock();
-        let ahead = client.bridged.as_ref().map_or(0, Bridged::read_ahead);
-        if ahead + more < WINDOW {
+        client.ahead += more;
+        if client.ahead < WINDOW {
             return;
         }
         let guard = Arc::downgrade(self);
@@ -148,6 +154,8 @@ impl Stream for Chunks {
         };
         let chunk = ready!(Pin::new(bridged).poll_next(cx));
         let chunk = chunk.map(|chunk| chunk.unwrap_or_else(|lost| Err(io::Error::other(lost))));
+        // The bridge's own error was not counted.
+        client.ahead = client.ahead.saturating_sub(chunk.as_ref().map_or(0, size));
         client.taken += 1;
         Poll::Ready(chunk)
     }

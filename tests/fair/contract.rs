@@ -4,7 +4,7 @@ use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -205,15 +205,16 @@ fn plain_jobs_get_their_share_on_two_threads() {
 fn a_key_owes_nothing_once_plain_jobs_have_had_as_much() {
     on_both(1, async |cpu, keys| {
         let plain = |n| (0..n).map(|_| cpu.spawn_cpu(|| spin(400_000)));
+        // From here on there are always plain jobs in the queue: else the debt would end at once.
         let (release, held) = keys.keep_a_thread("other");
         let long = keys.of("a").spawn_cpu(|| spin(4_000_000));
-        let some: Vec<_> = plain(3).collect();
+        let others: Vec<_> = plain(50).collect();
+        let (next_release, next): (_, Receiver<()>) = channel();
+        let next_held = cpu.spawn_cpu(move || _ = next.recv());
         drop(release);
         held.await.unwrap();
         long.await.unwrap();
-        join_all(some).await;
-        join_all(plain(50)).await;
-        let (release, held) = keys.keep_a_thread("other");
+        join_all(others).await;
         let notes = Notes::default();
         let submit = |cpu: &twolane::Handle, what| {
             let notes = notes.clone();
@@ -224,12 +225,12 @@ fn a_key_owes_nothing_once_plain_jobs_have_had_as_much() {
         };
         let mut tasks: Vec<_> = (0..9).map(|_| submit(&keys.0, "plain")).collect();
         tasks.push(submit(&keys.of("a"), "a"));
-        drop(release);
-        held.await.unwrap();
+        drop(next_release);
+        next_held.await.unwrap();
         join_all(tasks).await;
         let notes = notes.read();
         let at = notes.iter().position(|what| *what == "a");
-        assert!(at < Some(4), "{notes:?}");
+        assert!(at.is_some_and(|at| at < 4), "{notes:?}");
     });
 }
 

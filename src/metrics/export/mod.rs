@@ -219,6 +219,7 @@ impl Snapshot {
         });
         Self { priorities, io }
     }
+
     fn each_priority(&self, samples: fn(&Metrics) -> Vec<Sample>) -> Vec<Sample> {
         let labelled = |(priority, metrics): &(&'static str, Metrics)| {
             let mut samples = samples(metrics);

@@ -21,10 +21,9 @@ pub use permit::{Permit, Reserve};
 impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        enter(self, work, |entry| {
-            let extras = admit(self, Some(entry))?;
-            in_time(self)?;
-            Ok(extras)
+        enter(self, work, Extras::default(), |extras, entry| {
+            *extras = admit(self, Some(entry))?;
+            Ok(in_time(self)?)
         })
     }
 }
@@ -57,19 +56,17 @@ type Admitted = Result<Extras, JoinError>;
 fn enter<W: Work>(
     submitter: &Submitter,
     work: W,
-    admit: impl FnOnce(Entry) -> Admitted,
+    mut extras: Extras,
+    admit: impl FnOnce(&mut Extras, Entry) -> Result<(), JoinError>,
 ) -> Task<W::Output> {
     let entry = Entry::new(submitter, submitter.site_or_caller());
-    let mut extras = match admit(entry) {
-        Ok(extras) => extras,
-        Err(reason) => {
-            submitter.count(Event::Rejected);
-            // On this thread: a panic of the destructor reaches the caller, as with any value
-            // that the caller drops.
-            drop(work);
-            return Task::refused(reason);
-        }
-    };
+    if let Err(reason) = admit(&mut extras, entry) {
+        submitter.count(Event::Rejected);
+        // On this thread: a panic of the destructor reaches the caller, as with any value
+        // that the caller drops. And before `extras`: a place is free when the captures are gone.
+        drop(work);
+        return Task::refused(reason);
+    }
     extras.complete(submitter.deadline);
     let lane = &submitter.levels.lane;
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
@@ -105,13 +102,13 @@ fn admit(submitter: &Submitter, entry: Option<Entry>) -> Admitted {
 }
 
 /// May it still, by a permit, now that its job is there?
-fn admit_by_permit(submitter: &Submitter, extras: Extras, entry: Entry) -> Admitted {
+fn admit_by_permit(submitter: &Submitter, extras: &Extras, entry: Entry) -> Result<(), JoinError> {
     submitter.check_open()?;
     in_time(submitter)?;
     if let Some(charge) = extras.charge().filter(|_| !submitter.is_exempt()) {
         charge.admit_in_time(entry.expected(submitter.level()))?;
     }
-    Ok(extras)
+    Ok(())
 }
 
 #[inline]
@@ -136,5 +133,5 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     let submitter = submitter.clone().without_deadline();
     let charge = Charge::exempt(&submitter.level().limits, submitter.key.as_ref());
     let work = closure(move || drop(value));
-    enter(&submitter, work, |_| Ok(charge.into())).detach_quietly();
+    enter(&submitter, work, charge.into(), |_, _| Ok(())).detach_quietly();
 }

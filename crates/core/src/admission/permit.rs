@@ -69,8 +69,8 @@ impl Permit {
     pub(crate) fn for_stream(self) -> Result<Self, JoinError> {
         let Self { submitter, extras } = self;
         let entry = Entry::new(&submitter, submitter.site_or_caller());
-        let admitted = super::admit_by_permit(&submitter, extras, entry);
-        let permit = Self::of(admitted, submitter.without_deadline())?;
+        let admitted = super::admit_by_permit(&submitter, &extras, entry);
+        let permit = Self::of(admitted.map(|()| extras), submitter.without_deadline())?;
         permit.extras.charge().into_iter().for_each(Charge::reserve);
         Ok(permit)
     }
@@ -182,8 +182,9 @@ impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let Self { submitter, extras } = self;
-        let admit = |entry| super::admit_by_permit(&submitter, extras, entry);
-        super::enter(&submitter, work, admit)
+        super::enter(&submitter, work, extras, |extras, entry| {
+            super::admit_by_permit(&submitter, extras, entry)
+        })
     }
 }
 

@@ -190,8 +190,9 @@ impl Handle {
     /// # Cost
     ///
     /// About a microsecond for a job: an allocation, two locks that workers take, and two readings
-    /// of the clock. A key that is known takes 0.5 to 1 KB, and the first one of a priority a table
-    /// of 256 KB.
+    /// of the clock. Jobs without a key cost as much while jobs of keys are queued or run, and until
+    /// they have had as much as these. A key that is known takes 0.5 to 1 KB, and the first one of a
+    /// priority a table of 256 KB.
     ///
     /// # Examples
     ///

@@ -8,8 +8,8 @@
 //!
 //! **Jobs without a key** are those of one more key, `None`, of weight 1. They stay in the lane's
 //! own queues: in the order, two tokens stand for all of them. While no job of a key is queued, and no
-//! key has had more than it is due, workers pop them without a look at the order, and they are not
-//! charged. A key that comes is then next. While one has had more, they are charged, until they have
+//! key has had more than it is due (with what its running jobs are charged), workers pop them without
+//! a look at the order, and they are not charged. A key that comes is then next. While one has had more, they are charged, until they have
 //! had as much: a key that comes back after hours owes nothing.
 //!
 //! **Obligations.** [liveness] A job that is pushed is popped: `queued` counts it once it is in the
@@ -92,6 +92,8 @@ impl Keyed {
         }
         loop {
             let (job, is_short, turn) = order.next()?;
+            // Also while its job runs, by what that is charged.
+            self.has_debtor.store(order.has_debtor(), Relaxed);
             if job.is_some() {
                 self.queued.fetch_sub(1, SeqCst);
                 (popped.is_short, popped.has_key) = (is_short, true);

@@ -6,7 +6,9 @@
 //! filled the memory at any limit. So a place is free when the captures are gone: `model` knows it
 //! to the call.
 
+use std::sync::mpsc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use crate::support::{self, Stuck, lanes_with, time_limit, with_both};
 use futures::FutureExt;
@@ -55,6 +57,31 @@ fn a_full_queue_refuses() {
         let permit = cpu.try_reserve().unwrap();
         assert_eq!(permit.spawn_cpu(|| 6).wait().unwrap(), 6);
         assert_eq!(cpu.metrics().rejected, 3);
+    });
+}
+
+/// Tells at its drop whether the queue is full.
+struct Asks(Handle, mpsc::Sender<bool>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.1.send(is_full(&self.0)).unwrap();
+    }
+}
+
+/// By a permit, since its deadline has passed.
+#[test]
+fn a_refused_job_has_its_place_until_its_captures_are_gone() {
+    with_both(|backend| {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle().clone();
+        let permit = cpu.try_reserve().unwrap();
+        let (send, seen) = mpsc::channel();
+        let asks = Asks(cpu, send);
+        let late = permit.with_deadline(Instant::now());
+        let refused = late.spawn_cpu(move || drop(asks)).wait().unwrap_err();
+        assert_eq!(refused.kind(), JoinErrorKind::Expired);
+        assert!(seen.recv().unwrap());
     });
 }
 
