@@ -129,7 +129,8 @@ impl Niceness {
         self
     }
 
-    /// Has the threads of [`Low`](Priority::Low) run in the kernel's idle class.
+    /// Sets whether the threads of [`Low`](Priority::Low) run in the kernel's idle class. The
+    /// default is false.
     ///
     /// The class is `SCHED_IDLE`, with nice 19 and no other value. It needs no
     /// privilege. On platforms other than Linux this setting has no effect.
@@ -148,9 +149,11 @@ impl Niceness {
     ///
     /// If a sandbox refuses the class, the lane logs a warning once, and jobs run at
     /// nice 19.
-    pub const fn idle_class_for_low(mut self) -> Self {
-        self.idle_class_for_low = true;
-        self.raised_by[Priority::Low.index()] = MAX;
+    pub const fn idle_class_for_low(mut self, used: bool) -> Self {
+        self.idle_class_for_low = used;
+        if used {
+            self.raised_by[Priority::Low.index()] = MAX;
+        }
         self
     }
 

@@ -9,8 +9,9 @@
 //! **Jobs without a key** are those of one more key, `None`, of weight 1. They stay in the lane's
 //! own queues: in the order, two tokens stand for all of them. While no job of a key is queued, and no
 //! key has had more than it is due (with what its running jobs are charged), workers pop them without
-//! a look at the order, and they are not charged. A key that comes is then next. While one has had more, they are charged, until they have
-//! had as much: a key that comes back after hours owes nothing.
+//! a look at the order, and they are not charged. A key that comes is then next. While one has had
+//! more, they are charged, until they have had as much: a key that comes back after hours owes
+//! nothing.
 //!
 //! **Obligations.** [liveness] A job that is pushed is popped: `queued` counts it once it is in the
 //! inbox, and before the submitter looks for a worker; who finds `queued` above 0 finds the job in the

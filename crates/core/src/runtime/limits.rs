@@ -105,7 +105,7 @@ impl Builder {
     /// | a permit of [`reserve`](crate::Handle::reserve) | waits until there is room for a short job and for another one. Its job is not refused. Of such permits that are not used yet there are as many as threads, and one that is kept is forgotten at the end of a `max_wait` |
     /// | a job that was cancelled before it began | counts nothing |
     /// | jobs that jobs submit | are never refused, but count |
-    /// | jobs of a [key](crate::Handle::with_key) | are refused for those of their key, over the part of the threads that the key gets: its weight over the weights of all keys that have jobs queued or running, with one for the jobs without a key. Short ones and others of a key count together. Where all jobs fill the room, a job has to fit into that part itself. Its permits, also those of `reserve`, count nothing, and their jobs may be refused. Keys that come later make those that were admitted wait longer |
+    /// | jobs of a [key](crate::Handle::with_key) | are refused for those of their key, over the part of the threads that the key gets: its weight over the weights of all keys that have jobs queued or running (and one for jobs without a key, if there are any). Short ones and others of a key count together. Where all jobs fill the room, a job has to fit into that part itself. Its permits, also those of `reserve`, count nothing, and their jobs may be refused. Keys that come later make those that were admitted wait longer |
     /// | another priority | has a limit of its own. That it takes the cores shows in how long jobs take, as do pauses for a CPU quota |
     ///
     /// The cost: a job reads the clock twice, the CPU time of its thread at most each 10 µs, and

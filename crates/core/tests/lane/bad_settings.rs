@@ -45,7 +45,7 @@ const BAD: &[(&str, &str, Set)] = &[
     }),
     #[cfg(target_os = "linux")]
     ("Niceness::of(Low, 18): 19 to 19", "", |lane| {
-        let idle = Niceness::default().idle_class_for_low();
+        let idle = Niceness::default().idle_class_for_low(true);
         lane.niceness(idle.of(Priority::Low, 18))
     }),
 ];

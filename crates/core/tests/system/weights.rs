@@ -113,7 +113,7 @@ fn low_is_of_the_idle_class_if_asked_for() {
         let default = lanes(backend, 1);
         assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
         let asked = lanes_with(backend, 1, |lane| {
-            lane.niceness(Niceness::default().idle_class_for_low())
+            lane.niceness(Niceness::default().idle_class_for_low(true))
         });
         assert_eq!(by_priority(&asked.cpu, POLICY), [OTHER, OTHER, IDLE]);
         assert_eq!(nice_by_priority(&asked.cpu)[2], 19);

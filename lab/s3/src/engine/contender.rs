@@ -126,7 +126,7 @@ impl World {
                 // I/O. A compaction can wait for a quiet second.
                 let mut niceness = Niceness::default().of(Priority::High, 1);
                 if idle_class {
-                    niceness = niceness.idle_class_for_low();
+                    niceness = niceness.idle_class_for_low(true);
                 }
                 let settings = CpuRuntime::builder().niceness(niceness);
                 let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
