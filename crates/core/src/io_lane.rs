@@ -40,6 +40,12 @@ impl IoLane {
         }
     }
 
+    /// Makes this thread's sockets, timers and Tokio tasks belong to it. (In the model it does nothing:
+    /// there, all threads are one for Tokio.)
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
+    }
+
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(SeqCst)
     }

@@ -110,7 +110,7 @@ pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Res
 /// `tokio::spawn` there belongs to the I/O runtime, as on any lane thread. A blocking
 /// wait for the lane (`Task::wait`, `Shutdown::wait`) panics there.
 fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
-    let _io = levels.lane.io.handle.enter();
+    let _io = levels.lane.io.enter();
     let own = Submitter::new(levels.clone(), Priority::default());
     // It poses as a worker: blocking waits for the lane panic there.
     thread::join_level(own, Some(0));

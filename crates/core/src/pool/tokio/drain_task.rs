@@ -48,7 +48,7 @@ impl Future for DrainTask {
         if !lane_thread::is_of(level) {
             send_worker_back();
         } else if let Some(job) = this.next.take().or_else(|| level.queue.pop(&mut popped)) {
-            let _io = level.lane.io.handle.enter();
+            let _io = level.lane.io.enter();
             let mut worker = level.worker(lane_thread::worker_index());
             worker.popped = popped;
             match job.run(&mut worker) {

@@ -119,7 +119,7 @@ impl CpuTokio {
 /// Runs hooks of the user inside the context in which jobs run.
 fn in_io_context(run: fn(&ThreadHooks)) {
     lane_thread::ask_own(|own| {
-        let _io = own.levels.lane.io.handle.enter();
+        let _io = own.levels.lane.io.enter();
         run(&own.levels.lane.settings.hooks);
     });
 }
