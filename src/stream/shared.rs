@@ -272,7 +272,7 @@ impl<I, O> Shared<I, O> {
         });
     }
 
-    /// The consumer is gone. The lane drops the inputs that no worker takes any more.
+    /// The consumer is gone, or late. The lane drops the inputs that no worker takes any more.
     pub(super) fn cancel(&self, handle: &Handle)
     where
         I: Send + 'static,

@@ -7,11 +7,11 @@
 //! not run yet, and behind every job that was woken by what it waited for.
 //!
 //! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
-//! (`pace/length.rs`) goes before those that are not. It waits for the steps that run, and
-//! for no long one that is queued, but where the long ones have their turn (below). While no short
-//! job is queued, the next one of an unknown site goes there too (if it has no key), so the lane gets
-//! to know the site one job at a time. The jobs of a site that is known begin in the order in which they were
-//! pushed, as long as what is known does not change.
+//! (`pace/length.rs`) goes before those that are not. It waits for the steps that run, and for no
+//! long one that is queued, but where the long ones have their turn (below). While no short job is
+//! queued, the next one of an unknown site goes there too (if it has no key), so the lane gets to
+//! know the site one job at a time. The jobs of a site that is known begin in the order in which
+//! they were pushed, as long as what is known does not change.
 //!
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
 //! for each short job, made threads of the I/O lane wait for a tick (`docs/contributors/kernels.md`).

@@ -115,6 +115,7 @@ pub(crate) struct Charge {
     /// Where [`Keys`] counts it for its key. Never changed: a canceller may give back the time while
     /// a worker releases the rest.
     slot: Option<u16>,
+    /// Its slot, if there is one, has not been given back.
     has_slot: AtomicBool,
 }
 
