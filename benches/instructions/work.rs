@@ -5,7 +5,6 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use futures::executor::block_on;
-use giveway::Preemption;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
@@ -95,7 +94,7 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     }
     let _span = (side == "traced").then(|| tracing::info_span!("request").entered());
     // The threads that look at the kernel would be counted.
-    giveway::assume(Preemption::AtOnce);
+    giveway::tick_each(None).unwrap();
     let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
     if side == "watched" {
         lane = lane.watch_io(Watch::new());

@@ -11,8 +11,8 @@
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
 //!   `second_runtime_nice_16`: at the nice value of a lane,
 //! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
-//!   its weights, without its interrupts (which only kernels with lazy preemption have), and with
-//!   its defaults on either backend; `twolane_short_jobs`, `twolane_high_jobs`: with eight
+//!   its weights, without its ticks ([`giveway::tick_each`]), and with its defaults on either
+//!   backend; `twolane_short_jobs`, `twolane_high_jobs`: with eight
 //!   short jobs for each, at `Normal` or `High`.
 //!
 //! Each runs in slices, in a process that has no thread left of the one before.
@@ -37,7 +37,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use twolane::{Backend, Builder, Niceness, Priority};
 use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
-use twolane_benches::tail::lanes::{Lane, interrupt_cores};
+use twolane_benches::tail::lanes::{Lane, tick};
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
 use twolane_benches::{Bench, Contender, Contest, cores};
@@ -77,7 +77,7 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         None => lane.backend(backend),
     };
     let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
-    interrupt_cores(name.starts_with("twolane_") && name != "twolane_plain");
+    tick(name.starts_with("twolane_") && name != "twolane_plain");
     Some(match name {
         "same_runtime" => Lane::same_runtime(io, few),
         "spawn_blocking_4" => Lane::spawn_blocking(io, few),

@@ -21,7 +21,7 @@ pub enum Form {
 #[derive(Parser)]
 pub struct Args {
     /// Run only those whose name, BENCH/CONTENDER, matches this regular expression
-    filter: Option<Regex>,
+    pub filter: Option<Regex>,
     /// A short run, at most a minute for each bench
     #[arg(long)]
     quick: bool,

@@ -6,7 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// twolane's threads that are the process's and not a lane's.
-const STAY: [&str; 3] = ["giveway-starter", "twolane-ticker", "giveway-preempt"];
+const STAY: [&str; 4] = [
+    "giveway-starter",
+    "twolane-ticker",
+    "giveway-ticker",
+    "giveway-tick",
+];
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The threads at one moment, id and name.

@@ -83,6 +83,8 @@ impl Latencies {
     pub fn sample(self) -> Sample {
         let mut sample = Sample::default();
         sample.put("requests", "", self.from_send.len() as f64);
+        let over = self.from_send.count_between(1_000_000, u64::MAX);
+        sample.put("over_1_ms", "", over as f64);
         sample.put("missed", "", (self.missed + self.unanswered) as f64);
         sample.put_latencies("from_send", self.from_send);
         sample.put_latencies("from_intended", self.from_intended);

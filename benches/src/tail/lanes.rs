@@ -2,29 +2,20 @@
 //!
 //! A lane is made fresh for a slice, and whatever it owns ends when it is dropped.
 
-use std::sync::Mutex;
+use std::time::Duration;
 
-use giveway::Preemption;
 use tokio::runtime::{Builder, Handle};
 use twolane::Priority;
 
 use super::load::Job;
 
-/// Whether twolane interrupts the cores of this process from now on, on a kernel that needs it.
-///
-/// It would do so for all contenders, once one of them has had a lane.
-pub fn interrupt_cores(yes: bool) {
-    /// What it has found out of the kernel, while it is told that there is no need.
-    static FOUND: Mutex<Option<Preemption>> = Mutex::new(None);
-    let mut found = FOUND.lock().unwrap();
-    if yes {
-        if let Some(found) = found.take() {
-            giveway::assume(found);
-        }
-    } else if found.is_none() {
-        *found = Some(giveway::preemption());
-        giveway::assume(Preemption::AtOnce);
-    }
+/// twolane's default.
+pub const TICK: Duration = Duration::from_micros(500);
+
+/// Whether this process ticks from now on. It would do so for all contenders, once one of them has
+/// had a lane.
+pub fn tick(yes: bool) {
+    giveway::tick_each(yes.then_some(TICK)).expect("a period within its range");
 }
 
 /// Where jobs go, and how many of them are under way at any time.

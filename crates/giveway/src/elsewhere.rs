@@ -12,8 +12,16 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
     None
 }
 
-pub(crate) fn own_cores() -> Option<u32> {
-    None
+pub(crate) fn own_cores() -> Vec<usize> {
+    Vec::new()
+}
+
+pub(crate) fn bind_to(_core: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn release() -> (u32, u32) {
+    (0, 0)
 }
 
 pub(crate) fn cores() -> Option<u32> {

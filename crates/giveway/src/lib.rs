@@ -12,7 +12,7 @@
 //! | [`Throttle`] | threads that pause before the process has used up its CPU quota |
 //! | [`worker_threads`], [`Quota`] | how many threads a container pays for |
 //! | [`Cores`] | threads of one kind that keep to different cores |
-//! | [`preemption`] | whether a woken thread waits for a tick, as on Linux 7: then the process interrupts its cores while it computes |
+//! | [`tick_each`] | how often the kernel looks who should have a core, while the process computes |
 //!
 //! ```
 //! use std::time::Duration;
@@ -40,31 +40,29 @@ mod log;
 #[cfg_attr(target_os = "linux", path = "linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
 mod platform;
-mod preemption;
 mod process;
 mod quota;
 mod spread;
 mod starter;
 mod surroundings;
 mod throttle;
+mod ticker;
 mod weight;
 
 use std::time::Duration;
 
-pub use preemption::{Preemption, assume, core_interrupts, preemption};
 pub use process::start;
 pub use quota::{Quota, worker_threads};
 pub use spread::{Cores, Place};
 pub use starter::spawn;
 pub use surroundings::surroundings;
 pub use throttle::{Claim, Meter, Throttle};
+pub use ticker::tick_each;
 pub use weight::Weight;
 
-/// Tells that a thread has found work after a wait: where the kernel preempts
-/// [lazily](Preemption::Lazy), the process interrupts its cores 10 to 100 ms later, and not up to
-/// 150 ms.
+/// Tells that a thread wakes up for work: the process [ticks](tick_each) while threads come and go.
 ///
-/// It costs a look at one byte. Without it nothing is lost but that time.
+/// It costs a look at one byte.
 ///
 /// # Examples
 ///
@@ -78,7 +76,7 @@ pub use weight::Weight;
 /// ```
 #[inline]
 pub fn note_activity() {
-    preemption::resume();
+    ticker::note();
 }
 
 /// Returns the CPU time of the calling thread, where the platform tells it.

@@ -22,9 +22,18 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
     clock_gettime(ClockId::ThreadCPUTime).try_into().ok()
 }
 
-/// How many cores this thread may run on, whatever the quota.
-pub(crate) fn own_cores() -> Option<u32> {
-    Some(sched_getaffinity(None).ok()?.count())
+/// The cores that this thread may run on, whatever the quota. Empty if they are not known.
+pub(crate) fn own_cores() -> Vec<usize> {
+    let mask = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU)
+        .filter(|core| mask.is_set(*core))
+        .collect()
+}
+
+pub(crate) fn bind_to(core: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(core);
+    Ok(sched_setaffinity(None, &only)?)
 }
 
 /// The same of the process: of all its threads together, since each may be bound to one core.
@@ -87,7 +96,17 @@ pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     Ok(setpriority_process(None, nice)?)
 }
 
-/// Asks for slices of this length. Without effect before Linux 6.12; refused in a process that was
+/// The release of the kernel: (6, 12) of 6.12.
+pub(crate) fn release() -> (u32, u32) {
+    let kernel = rustix::system::uname();
+    let release = kernel.release().to_str().unwrap_or_default();
+    let numbers = release.split(['.', '-', '+']);
+    let mut numbers = numbers.map_while(|it| it.parse().ok());
+    let is_known = numbers.next().zip(numbers.next());
+    is_known.filter(|_| !cfg!(miri)).unwrap_or_default()
+}
+
+/// Asks for slices of this length. Without effect before Linux 6.12, in silence; refused in a process that was
 /// started niced, without privileges.
 pub(crate) fn set_slice(slice: Duration) -> io::Result<()> {
     /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use crate::preemption;
 use crate::starter;
 use crate::surroundings;
+use crate::ticker;
 
 /// Starts the threads of which the process has one, if it has none yet, and returns the process's
 /// own nice value: that of the thread which made the first call.
@@ -13,9 +13,10 @@ use crate::surroundings;
 /// `main`, on a thread that is not niced. A forked child calls it again.
 ///
 /// The first call starts the thread `giveway-starter`, which [`spawn`](crate::spawn) uses, and looks
-/// at the [`surroundings`](crate::surroundings()). On Linux 6.13 and later, with two cores or more,
-/// it starts `giveway-preempt` (see [`preemption`](crate::preemption()) and
-/// [`assume`](crate::assume)). No other function of this crate starts a thread unasked.
+/// at the [`surroundings`](crate::surroundings()). On Linux 6.12 and later it starts
+/// `giveway-ticker`, which sleeps while the process rests. While it computes, that thread has one for
+/// each core, `giveway-tick` (see [`tick_each`](crate::tick_each)). No other function of this crate
+/// starts a thread unasked.
 ///
 /// # Errors
 ///
@@ -33,7 +34,7 @@ use crate::surroundings;
 pub fn start() -> io::Result<i32> {
     starter::start()?;
     let base_nice = starter::base_nice()?;
-    preemption::start()?;
+    ticker::start()?;
     surroundings::detect(base_nice);
     Ok(base_nice)
 }

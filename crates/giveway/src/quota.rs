@@ -100,8 +100,10 @@ impl Quota {
 /// ```
 pub fn worker_threads() -> usize {
     // The standard library's number has the quota in it, rounded down.
-    let own = platform::own_cores().map(|cores| cores as usize);
-    let available = own.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let available = match platform::own_cores().len() {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        own => own,
+    };
     fit(available, Quota::below_cores().map(|quota| quota.cores))
 }
 

@@ -1,5 +1,5 @@
 //! In which ways this process, or its kernel, treats threads otherwise than weights expect. Refused
-//! nice values are found later, and lazy preemption as well (`preemption/`).
+//! nice values are found later.
 
 use std::fs;
 use std::sync::OnceLock;

@@ -112,7 +112,6 @@ impl fmt::Debug for Handle {
             .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice.collect::<Vec<_>>())
             .field("nice_refused", &lane.nice_refused.get())
-            .field("preemption", &giveway::preemption())
             .field("surroundings", &giveway::surroundings())
             .finish()
     }

@@ -15,10 +15,7 @@ mod idle_lane;
 mod lifo_slot;
 mod names;
 mod out_of_threads;
-mod preemption;
 
-#[path = "../support/computing.rs"]
-mod computing;
 #[path = "../support/joins.rs"]
 mod joins;
 #[path = "../support/mod.rs"]

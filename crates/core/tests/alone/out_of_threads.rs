@@ -19,7 +19,7 @@ use crate::support::wait::wait_until;
 /// How many threads there are, once those that were started in vain have gone:
 /// only the ones named here are left. (A newborn one has its maker's name.)
 fn settled_threads() -> usize {
-    const LEFT: [&str; 3] = ["giveway-starter", "twolane-ticker", "giveway-preempt"];
+    const LEFT: [&str; 3] = ["giveway-starter", "twolane-ticker", "giveway-ticker"];
     // The process's first thread, and this one, as the test harness names it.
     let mine = ["self", "thread-self"].map(|me| fs::read_to_string(format!("/proc/{me}/comm")));
     let mine = mine.map(Result::unwrap);
