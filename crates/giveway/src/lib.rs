@@ -28,8 +28,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Linux first. On other platforms nice values belong to the whole process: there these functions
-//! do nothing, or return an error that says so.
+//! Linux first. [`Weight`] also sets the priority of a thread on Windows, and [`cpu_time`] also reads
+//! the clock of macOS. Elsewhere nice values belong to the whole process. What a platform lacks does
+//! nothing there, or returns an error that says so.
 //!
 //! The CPU lane of the crate `twolane` rests on this one, and knows more: queues, priorities,
 //! cancellation, and how work comes back to a Tokio runtime.
@@ -38,7 +39,12 @@
 
 mod log;
 #[cfg_attr(target_os = "linux", path = "linux.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+#[cfg_attr(target_os = "macos", path = "macos.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "macos", windows)),
+    path = "elsewhere.rs"
+)]
 mod platform;
 mod preemption;
 mod process;
@@ -81,7 +87,7 @@ pub fn note_activity() {
     preemption::resume();
 }
 
-/// Returns the CPU time of the calling thread, where the platform tells it.
+/// Returns the CPU time of the calling thread, where the platform tells it: on Linux and macOS.
 ///
 /// # Examples
 ///

@@ -57,7 +57,7 @@ impl Weight {
     pub const MAX: u8 = 19;
 
     /// Whether a thread can have a weight of its own here.
-    pub const SUPPORTED: bool = cfg!(target_os = "linux");
+    pub const SUPPORTED: bool = cfg!(any(target_os = "linux", windows));
 
     /// Raises the nice value by 0 to 19 above the process's own ([`start`](crate::start)).
     ///
