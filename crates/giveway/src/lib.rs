@@ -28,9 +28,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Linux first. [`Weight`] also sets the priority of a thread on Windows, and [`cpu_time`] also reads
-//! the clock of macOS. Elsewhere nice values belong to the whole process. What a platform lacks does
-//! nothing there, or returns an error that says so.
+//! Linux first. On Windows a [`Weight`] is a priority, and on macOS there is [`cpu_time`]. All else
+//! does nothing on other platforms, or returns an error that says so.
 //!
 //! The CPU lane of the crate `twolane` rests on this one, and knows more: queues, priorities,
 //! cancellation, and how work comes back to a Tokio runtime.

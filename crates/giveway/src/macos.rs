@@ -1,5 +1,6 @@
-//! What the crate asks of macOS: the CPU clocks. What its scheduler goes by is a thread's class of
-//! quality of service, for which there is no call without `unsafe` that we rely on.
+//! What the crate asks of macOS: a thread's CPU clock. Not the process's, which is for a quota. What
+//! its scheduler goes by is a thread's class of quality of service, for which there is no call
+//! without `unsafe` that we rely on.
 
 use std::time::Duration;
 
@@ -10,10 +11,6 @@ use rustix::time::{ClockId, clock_gettime};
 mod elsewhere;
 
 pub(crate) use elsewhere::*;
-
-pub(crate) fn cpu_of_process() -> Option<Duration> {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().ok()
-}
 
 pub(crate) fn cpu_of_thread() -> Option<Duration> {
     clock_gettime(ClockId::ThreadCPUTime).try_into().ok()
