@@ -102,8 +102,9 @@
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. On Windows
-//! and macOS, where a part of the tests runs, threads have no nice values, and the lane does not see
-//! CPU quotas.
+//! the lane's threads have lower priorities than others, and a step counts as computing while it
+//! waits. On macOS they compete as equals. The lane sees no CPU quota on either. A part of the tests
+//! runs there (Windows' under wine as well), and nothing was measured.
 //!
 //! # Modules
 //!

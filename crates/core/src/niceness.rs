@@ -18,8 +18,9 @@ const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 /// [`Builder::niceness`](crate::Builder::niceness).
 ///
 /// The default is 8 for [`High`](Priority::High), 16 for [`Normal`](Priority::Normal), 19 for
-/// [`Low`](Priority::Low). It needs no privilege. Platforms other than Linux have no nice values
-/// for threads; there it has no effect.
+/// [`Low`](Priority::Low). It needs no privilege. On Windows the threads of High get the priority
+/// below normal, the others the lowest ([`giveway::Weight`]): while other threads want all
+/// cores, the lane gets next to none. On macOS and elsewhere it has no effect.
 ///
 /// On Linux the nice value decides how threads share a core that several of them
 /// want. One step is a factor of 1.25. By default the I/O lane gets six times the time
@@ -133,7 +134,8 @@ impl Niceness {
     /// default is false.
     ///
     /// The class is `SCHED_IDLE`, with nice 19 and no other value. It needs no
-    /// privilege. On platforms other than Linux this setting has no effect.
+    /// privilege. On Windows it is the priority idle; on macOS and elsewhere this setting has no
+    /// effect.
     ///
     /// The kernel treats a core that runs only such threads as idle, and puts threads that
     /// wake up there. With nice values alone, two High threads that wake up together may

@@ -27,8 +27,9 @@
 /// task, it waits in `Normal`'s queue.
 ///
 /// [`Builder::niceness`](crate::Builder::niceness) sets the nice values. Where threads have no
-/// nice values of their own (all platforms but Linux), each priority still has its own
-/// threads. The system then shares the cores evenly among all of them.
+/// nice values of their own (macOS), each priority still has its own threads. The system then
+/// shares the cores evenly among all of them. On Windows `High` goes before the other two, which
+/// share evenly.
 ///
 /// Of two priorities the more urgent one is the greater: `High > Normal > Low`.
 ///

@@ -1,5 +1,6 @@
 //! In place of `linux.rs`: on other platforms nice values belong to the whole process, and nothing
-//! is known of cores, CPU clocks and policies.
+//! is known of cores, CPU clocks and policies. `macos.rs` and `windows.rs` have the functions of this
+//! file but for a few of their own.
 
 use std::io;
 use std::time::Duration;

@@ -28,8 +28,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Linux first. On other platforms nice values belong to the whole process: there these functions
-//! do nothing, or return an error that says so.
+//! Linux first. On Windows a [`Weight`] is a priority, and on macOS there is [`cpu_time`]. All else
+//! does nothing on other platforms, or returns an error that says so.
 //!
 //! The CPU lane of the crate `twolane` rests on this one, and knows more: queues, priorities,
 //! cancellation, and how work comes back to a Tokio runtime.
@@ -38,7 +38,12 @@
 
 mod log;
 #[cfg_attr(target_os = "linux", path = "linux.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+#[cfg_attr(target_os = "macos", path = "macos.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "macos", windows)),
+    path = "elsewhere.rs"
+)]
 mod platform;
 mod process;
 mod quota;
@@ -79,7 +84,7 @@ pub fn note_activity() {
     ticker::note();
 }
 
-/// Returns the CPU time of the calling thread, where the platform tells it.
+/// Returns the CPU time of the calling thread, where the platform tells it: on Linux and macOS.
 ///
 /// # Examples
 ///

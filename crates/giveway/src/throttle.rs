@@ -99,7 +99,7 @@ pub enum Claim {
 ///
 /// ```
 /// use giveway::{Claim, Meter, Throttle};
-/// // `None` where there is no CPU clock.
+/// // `None` elsewhere than on Linux.
 /// let throttle = Throttle::new();
 /// std::thread::spawn(move || {
 ///     let meter = Meter::default();
@@ -215,7 +215,7 @@ impl Buckets {
 }
 
 impl Throttle {
-    /// Reads the quota: some ten small files. `None` where the platform has no CPU clock.
+    /// Reads the quota: some ten small files. `None` elsewhere than on Linux.
     pub fn new() -> Option<Self> {
         Self::by(&RealClocks)
     }

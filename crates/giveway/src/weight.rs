@@ -15,8 +15,21 @@ const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 ///
 /// On Linux the nice value decides how threads share a core that several of them want. One step is
 /// a factor of 1.25, so a thread at nice 16 gets one 36th of what a thread at 0 gets. A thread
-/// whose core no other thread wants has all of it. On other platforms nice values belong to the
-/// whole process, and a weight has no effect.
+/// whose core no other thread wants has all of it.
+///
+/// On Windows a weight is one of three priorities, within the class of the process:
+///
+/// | weight | priority |
+/// |---|---|
+/// | `raised_by(0)` | as it was |
+/// | `raised_by(1)` to `(8)` | `THREAD_PRIORITY_BELOW_NORMAL` |
+/// | `raised_by(9)` to `(19)` | `THREAD_PRIORITY_LOWEST` |
+/// | `idle_class()` | `THREAD_PRIORITY_IDLE` |
+///
+/// They are no shares: while others want all cores, a thread of a lower priority gets none but for
+/// the short boosts that Windows gives to one that starves. So says its documentation; nothing was
+/// measured there. Slices have no effect. A weight has none at all on macOS, where quality of
+/// service decides, and elsewhere.
 ///
 /// A nice value decides how much of a core a thread gets, not when. A thread that wakes up gets the
 /// core at once if the running thread's nice value is higher by 8 or more, mostly. The exceptions
@@ -57,7 +70,7 @@ impl Weight {
     pub const MAX: u8 = 19;
 
     /// Whether a thread can have a weight of its own here.
-    pub const SUPPORTED: bool = cfg!(target_os = "linux");
+    pub const SUPPORTED: bool = cfg!(any(target_os = "linux", windows));
 
     /// Raises the nice value by 0 to 19 above the process's own ([`start`](crate::start)).
     ///
@@ -100,7 +113,7 @@ impl Weight {
     }
 
     /// Has the thread run in the kernel's idle class, `SCHED_IDLE`, with nice 19. It needs no
-    /// privilege.
+    /// privilege. (On Windows: see [above](Self).)
     ///
     /// The kernel treats a core that runs only such threads as idle, and puts threads there that
     /// wake up. The price: such a thread gets 1 of 340 parts beside a thread at nice 0. It
@@ -133,8 +146,8 @@ impl Weight {
 
     /// Gives the calling thread this weight. It never lowers a nice value, which takes a privilege.
     ///
-    /// Threads that this one spawns inherit the nice value and the slice: see
-    /// [`spawn`](crate::spawn).
+    /// Threads that this one spawns inherit the nice value and the slice, but not a priority of
+    /// Windows: see [`spawn`](crate::spawn).
     ///
     /// # Errors
     ///

@@ -35,15 +35,12 @@ const BAD: &[(&str, &str, Set)] = &[
     ("", "500µs", |lane| {
         lane.watch_io(Watch::new().threshold(Duration::from_micros(500)))
     }),
-    #[cfg(target_os = "linux")]
     ("Niceness::of(Low, 20): ", "", |lane| {
         lane.niceness(Niceness::default().of(Priority::Low, 20))
     }),
-    #[cfg(target_os = "linux")]
     ("Niceness::of(Normal, 5): 8 to 19", "less", |lane| {
         lane.niceness(Niceness::default().of(Priority::Normal, 5))
     }),
-    #[cfg(target_os = "linux")]
     ("Niceness::of(Low, 18): 19 to 19", "", |lane| {
         let idle = Niceness::default().idle_class_for_low(true);
         lane.niceness(idle.of(Priority::Low, 18))
