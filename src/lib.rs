@@ -79,8 +79,7 @@
 //!   bounds the wait for what runs, and counts the jobs and threads that are left. A job
 //!   that never runs reports the reason through its `Task`, or logs a warning if it was
 //!   detached. The table is at [`CpuRuntime`].
-//! - On Linux, with a kernel that preempts, the I/O lane gets a core when it wants one, while all of
-//!   them compute ([`Builder::niceness`]). Under a CPU quota the lane leaves a part of the quota to
+//! - On Linux the I/O lane gets a core when it wants one, while all of them compute ([`Builder::niceness`]). Under a CPU quota the lane leaves a part of the quota to
 //!   the I/O lane ([`Builder::throttle_to_quota`]).
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
 //!   ([`tokio::task_local!`]) do not.
@@ -119,7 +118,7 @@
 //! The lanes, their tasks and the bridge are the crate `twolane-core`, all of whose names this one
 //! has too. A library or an engine that submits work depends on that one: it changes less. The
 //! module [`watch`] is the crate `stallwatch`, which is of use without a CPU lane too, and so is
-//! `giveway`, on which the lanes rest: nice values, slices, CPU quotas, and how the kernel preempts.
+//! `giveway`, on which the lanes rest: nice values, slices, ticks and CPU quotas.
 //!
 //! # Public dependencies
 //!

@@ -23,7 +23,7 @@
 //! Jobs that make system calls, which have the kernel look. Clients in another process.
 //!
 //! ```text
-//! cargo bench --bench come_and_go                  # two minutes; --full: an hour
+//! cargo bench --bench come_and_go                  # three minutes; --full: an hour
 //! cargo bench --bench come_and_go -- '5ms/0.5'     # one case, all contenders
 //! ```
 

@@ -13,7 +13,7 @@ use crate::shared::{
 const LEGEND: [(&str, RGBColor, i32); 3] = [
     ("preempts at once", PALE, 130),
     ("lazy", LAZY, 290),
-    ("lazy, the process interrupts its cores", TWOLANE, 366),
+    ("lazy, the process ticks", TWOLANE, 366),
 ];
 
 /// The heights of a bar and of a kernel's rest.
@@ -29,8 +29,8 @@ pub fn draw(docs: &Path) -> Drawn {
     kernels.retain(|it| !it.contains(','));
     let groups = kernels.into_iter().map(|kernel| {
         if kernel.ends_with("lazy") {
-            let interrupted = runs(&format!("{kernel}, with interrupts"));
-            (kernel, vec![(LAZY, runs(kernel)), (TWOLANE, interrupted)])
+            let ticked = runs(&format!("{kernel}, with ticks"));
+            (kernel, vec![(LAZY, runs(kernel)), (TWOLANE, ticked)])
         } else {
             (kernel, vec![(PALE, runs(kernel))])
         }

@@ -2,7 +2,7 @@
 //!
 //! The *I/O lane* is the application's own Tokio runtime. The *CPU lane* has threads of its own,
 //! rayon's or those of a second Tokio runtime, for closures and futures that compute. On Linux, nice
-//! values let the I/O lane have a core whenever it wants one, if the kernel does not preempt lazily.
+//! values let the I/O lane have a core whenever it wants one.
 //!
 //! Applications depend on `twolane`, which exports all of this crate, and adds streams that
 //! compute, HTTP and database clients, exporters of metrics and a guide. Libraries and engines

@@ -9,10 +9,10 @@ use crate::priority::Priority;
 
 const MAX: u8 = Weight::MAX;
 
-/// By priority. Longer than the kernel's default, which is 3 ms at most, and longer from one to
-/// the next, so that the more urgent thread gets the core. No longer than that takes: threads of
-/// one priority wait this long for one another.
-const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
+/// For so long the kernel may leave the core to a thread of the lane though a more urgent one waits
+/// that was not due when it woke up. With shorter ones threads of the lane take turns more often,
+/// and the ticks (`giveway`) need a shorter one themselves.
+const SLICE: Duration = Duration::from_millis(1);
 
 /// By how much the threads of each priority raise their nice value, for
 /// [`Builder::niceness`](crate::Builder::niceness).
@@ -38,14 +38,12 @@ const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 ///
 /// # Slices
 ///
-/// The exceptions are threads that often sleep and wake up: since Linux 6.6 such a thread
-/// keeps the core for a slice each time, whatever its nice value. So the lane asks for
-/// slices that are longer than the kernel's default (3 ms at most): 4 ms for High, 6 ms for
-/// Normal, 10 ms for Low. From Linux 6.12 on, a thread with a shorter slice gets the core
-/// when it wakes up. (Where an administrator has raised the kernel's slice to these values,
-/// that ends.) These keep the kernel's slice: a priority that is raised by 0, or to a
-/// value below 0, and all of a process that was started at a value above 0 and has no
-/// privilege.
+/// Since Linux 6.6 a thread that wakes up may be short of its due by microseconds, and the
+/// running thread then keeps the core for its slice, whatever the nice values. From Linux 6.12
+/// on, the lane asks for slices of 1 ms, and the process has the kernel look in between
+/// ([`giveway::tick_each`]). These keep the kernel's slice, 3 ms at most: a priority that is
+/// raised by 0, or to a value below 0, and all of a process that was started at a value
+/// above 0 and has no privilege.
 ///
 /// # Effect on other processes
 ///
@@ -165,10 +163,7 @@ impl Niceness {
         match raised_by {
             _ if self.idle_class_for_low && priority == Priority::Low => Weight::idle_class(),
             0 => Weight::raised_by(0),
-            _ => {
-                let slice = Duration::from_millis(SLICES_MS[priority.index()]);
-                Weight::raised_by(raised_by).with_slice(slice)
-            }
+            _ => Weight::raised_by(raised_by).with_slice(SLICE),
         }
     }
 

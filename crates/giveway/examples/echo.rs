@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
         ("threads that compete", Weight::raised_by(0)),
         (
             "threads that give way",
-            Weight::raised_by(16).with_slice(Duration::from_millis(6)),
+            Weight::raised_by(16).with_slice(Duration::from_millis(1)),
         ),
     ];
     let mut found = contenders.map(|_| Histogram::<u64>::new(3).expect("3 digits"));

@@ -21,7 +21,7 @@
 //! # fn main() -> std::io::Result<()> {
 //! giveway::start()?; // first in `main`
 //! std::thread::spawn(|| {
-//!     Weight::raised_by(16).with_slice(Duration::from_millis(6)).apply()?;
+//!     Weight::raised_by(16).with_slice(Duration::from_millis(1)).apply()?;
 //!     // .. compute
 //! #   std::io::Result::Ok(())
 //! });

@@ -24,7 +24,7 @@
 //! falls into that last look. So the flags need no ordering.
 //!
 //! The leader does not start on a kernel without slices of one's own, and it ends where a sandbox
-//! refuses its slice, and by [`tick_each`].
+//! refuses its slice.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
@@ -51,6 +51,8 @@ const FIRST: [(u32, u32); 2] = [(6, 12), (6, 13)];
 /// By so many votes more the kernel is lazy, or is not. Each is of so many wake-ups, a third of which
 /// is late, by more than that.
 const VOTES: i32 = 3;
+/// After so many looks in which nothing woke up, and again after as many.
+const VOTE_AFTER: u32 = 5;
 const WAKEUPS: usize = 40;
 const LATE: Duration = Duration::from_micros(200);
 /// As the kernel's own: with a shorter one some lazy kernels are not.
@@ -72,15 +74,9 @@ pub(crate) fn start() -> io::Result<()> {
         return Ok(());
     }
     let started = starter::spawn("giveway-ticker", || {
-        let mut me = Leader::default();
-        // The others inherit it. Where it is refused, this process needs no other leader.
-        while platform::set_slice(SLICE).is_ok() {
-            me.lead();
-            let mut leader = self::leader();
-            if period().is_zero() {
-                *leader = None;
-                return;
-            }
+        // The others inherit it. Where it is refused, ticks do nothing.
+        if platform::set_slice(SLICE).is_ok() {
+            Leader::default().lead();
         }
     })?;
     *leader = Some((process, started));
@@ -94,8 +90,8 @@ pub(crate) fn start() -> io::Result<()> {
 /// any compute. The wait of a thread that wakes up for a core that another one computes on is about
 /// as long, at worst. A shorter period costs more CPU time.
 ///
-/// It takes effect within 50 ms. After `None` the next call of [`start`](crate::start) begins
-/// again.
+/// It takes effect within 50 ms. With `None` before the first call of [`start`](crate::start), no
+/// thread is there that could tick; a later `start` makes up for it.
 ///
 /// # Errors
 ///
@@ -174,13 +170,13 @@ impl Leader {
         self.steady = if noted { 0 } else { self.steady + 1 };
     }
 
-    fn ticks_help(&self) -> bool {
-        self.quiet < LOOKS && (self.steady < LOOKS || self.late == VOTES)
+    fn is_to_tick(&self) -> bool {
+        let helps = self.steady < LOOKS || self.late == VOTES;
+        helps && self.quiet < LOOKS && !period().is_zero()
     }
 
-    /// Returns when there is to be no tick.
-    fn lead(&mut self) {
-        while !period().is_zero() {
+    fn lead(&mut self) -> ! {
+        loop {
             // Not again before it parks: that would undo a call of `note`.
             RESTS.fetch_or(self.quiet == LOOKS, Relaxed);
             if self.quiet > LOOKS {
@@ -197,14 +193,13 @@ impl Leader {
             RESTS.store(false, Relaxed);
             let cores = platform::own_cores();
             let is_unknown = self.late.abs() < VOTES && platform::release() >= FIRST[1];
-            if is_unknown && self.steady > 0 && self.steady % LOOKS == 0 {
+            if is_unknown && self.steady > 0 && self.steady % VOTE_AFTER == 0 {
                 self.late += if wakes_late(&cores) { 1 } else { -1 };
             }
-            if self.ticks_help() {
+            if self.is_to_tick() {
                 self.tick(&cores);
             }
         }
-        RESTS.store(false, Relaxed);
     }
 
     /// Until a second has passed without a need, or other cores are to be had, or it is not to tick.
@@ -221,7 +216,7 @@ impl Leader {
                 // Without it this core waits for the kernel's tick.
                 let _ = new_thread("giveway-tick").spawn_scoped(scope, tick);
             }
-            while self.ticks_help() && !period().is_zero() && platform::own_cores() == cores {
+            while self.is_to_tick() && platform::own_cores() == cores {
                 self.look();
             }
             is_over.store(true, Relaxed);

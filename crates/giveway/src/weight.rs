@@ -32,11 +32,11 @@ const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 /// service decides, and elsewhere.
 ///
 /// A nice value decides how much of a core a thread gets, not when. A thread that wakes up gets the
-/// core at once if the running thread's nice value is higher by 8 or more, mostly. The exceptions
-/// are running threads that often sleep: since Linux 6.6 such a thread keeps the core for a
-/// slice each time, whatever its nice value. Since 6.12 a thread may ask for slices of its own
-/// length, and one with a shorter slice gets the core when it wakes up. So a thread that is to give
-/// way asks for longer slices than the kernel's (3 ms at most).
+/// core at once if the running thread's nice value is higher by 8 or more, mostly. The exceptions:
+/// since Linux 6.6 it may be short of its due by microseconds, and the running thread then keeps
+/// the core for a slice, whatever its nice value. Since 6.12 a thread may ask for slices of its own
+/// length. So one that is to give way asks for slices of 1 ms, and not the kernel's (3 ms at
+/// most), and the process has the kernel look in between ([`tick_each`](crate::tick_each)).
 ///
 /// # Examples
 ///
@@ -44,7 +44,7 @@ const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 /// use std::time::Duration;
 /// use giveway::Weight;
 ///
-/// const BACKGROUND: Weight = Weight::raised_by(16).with_slice(Duration::from_millis(6));
+/// const BACKGROUND: Weight = Weight::raised_by(16).with_slice(Duration::from_millis(1));
 /// giveway::start().unwrap(); // first in `main`
 /// std::thread::spawn(|| {
 ///     if let Err(refused) = BACKGROUND.apply() {
@@ -96,7 +96,7 @@ impl Weight {
     /// privilege for one that was niced before.
     ///
     /// *Shorter* slices than the kernel's are for the threads that others give way to. On kernels
-    /// that preempt [lazily](crate::preemption) and time the end of a slice (`HRTICK`, Linux 7.1
+    /// that preempt [lazily](crate::tick_each) and time the end of a slice (`HRTICK`, Linux 7.1
     /// and later) half of the woken threads with 0.1 ms get a core at once.
     ///
     /// # Examples

@@ -244,7 +244,7 @@ impl Builder {
     /// that is what the lane should have. The default number of threads counts the same cores.
     /// [`on_thread_start`](Self::on_thread_start) can bind each thread further. Threads of Tokio's
     /// blocking pools have the cores of the thread that needs them first, `twolane-ticker` and
-    /// `giveway-preempt` those of the thread that built the first lane. A thread of
+    /// `giveway-ticker` those of the thread that built the first lane. A thread of
     /// [`Priority::High`] that finds another one on its core sets its mask for a moment, to leave
     /// it. So it keeps the cores that it had then, also if its cgroup gets more.
     ///

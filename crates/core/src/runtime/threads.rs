@@ -35,11 +35,11 @@ impl Builder {
     /// and `NAME-reaper`, which drops what closed jobs have captured. Linux shows the first 15
     /// bytes.
     ///
-    /// The threads `giveway-starter`, `twolane-ticker` and `giveway-preempt` belong to the process,
-    /// not to a lane. The starter and the control thread sleep unless they have something to do.
-    /// The ticker sleeps unless a future runs or closures are queued. The last one is there on
-    /// kernels that may preempt lazily ([`giveway::preemption`]). At rest it wakes ten times a second
-    /// on a kernel that does, and seldom on one that is not known yet.
+    /// The threads `giveway-starter`, `twolane-ticker`, `giveway-ticker` and `giveway-tick` belong to
+    /// the process, not to a lane. The starter and the control thread sleep unless they have
+    /// something to do. `twolane-ticker` sleeps unless a future runs or closures are queued. The
+    /// others are there on Linux 6.12 and later, `giveway-tick` once for each core and only while
+    /// jobs come and go, or compute on a lazy kernel ([`giveway::tick_each`]).
     ///
     /// # Examples
     ///
