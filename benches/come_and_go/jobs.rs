@@ -88,7 +88,7 @@ impl Arrivals {
     /// Lets those under way end, then takes the lane down.
     pub fn stop(self) {
         self.task.abort();
-        while self.in_flight.load(Relaxed) > 0 {
+        while !self.task.is_finished() || self.in_flight.load(Relaxed) > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
         drop(self.lane);

@@ -20,7 +20,8 @@
 //!
 //! # What it does not measure
 //!
-//! Jobs that make system calls, which have the kernel look. Clients in another process.
+//! Jobs that make system calls, which have the kernel look. Clients in another process. Jobs between
+//! the milliseconds: Tokio's timers end at these, so many short ones come at once.
 //!
 //! ```text
 //! cargo bench --bench come_and_go                  # three minutes; --full: an hour
@@ -113,6 +114,8 @@ fn case(length: &str, load: f64, contender: &str) -> String {
 fn ratios(report: &Report, length: &str, load: f64) {
     for name in CONTENDERS.into_iter().filter(|name| *name != "unticked") {
         let [over, under] = [name, "unticked"].map(|name| case(length, load, name));
+        let late = format!("{length}_{load}_p99_{name}_over_unticked");
+        report.ratio(late, "from_send_p99", &over, &under);
         if load > 1.0 && name != "idle" {
             let work = format!("{length}_{load}_work_{name}_over_unticked");
             report.ratio(work, "jobs_per_s", &over, &under);

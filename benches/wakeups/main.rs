@@ -25,7 +25,6 @@
 mod pair;
 
 use std::cell::LazyCell;
-use std::sync::Once;
 use std::time::Duration;
 
 use twolane_benches::tail::lanes::{Lane, tick};
@@ -42,7 +41,7 @@ const CONTENDERS: [&str; 6] = [
     "twolane",
     "twolane_both",
 ];
-/// How long that takes, at most.
+/// How long either takes, at most.
 const FINDS_OUT: Duration = Duration::from_secs(3);
 const KINDS: [(&str, &str); 3] = [
     ("timer", "timer_p99"),
@@ -98,9 +97,8 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let load = jobs.map(|lane| Load::start(lane, work));
     std::thread::sleep(WARM_UP);
     if ["twolane", "twolane_both"].contains(&name) {
-        // The first one finds out meanwhile whether the kernel is lazy.
-        static FIRST: Once = Once::new();
-        FIRST.call_once(|| std::thread::sleep(FINDS_OUT));
+        // It finds out whether the kernel is lazy, and no longer ticks since the jobs have begun.
+        std::thread::sleep(FINDS_OUT);
     }
     let completed = || load.as_ref().map_or(0, Load::completed);
     let before = completed();

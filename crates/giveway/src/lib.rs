@@ -12,7 +12,7 @@
 //! | [`Throttle`] | threads that pause before the process has used up its CPU quota |
 //! | [`worker_threads`], [`Quota`] | how many threads a container pays for |
 //! | [`Cores`] | threads of one kind that keep to different cores |
-//! | [`tick_each`] | how often the kernel looks who should have a core, while the process computes |
+//! | [`tick_each`] | how often the kernel looks who should have a core, while threads that compute come and go |
 //!
 //! ```
 //! use std::time::Duration;

@@ -21,10 +21,11 @@
 //!
 //! At rest nothing wakes up. The leader sets `RESTS`, looks once more, and parks until the next
 //! `note`. A call that read `NOTED` before the leader cleared it is no loss: what it begins
-//! falls into that last look. So the flags need no ordering.
+//! falls into that last look. One that set it later than the leader cleared it is seen before the
+//! leader parks. So the flags need no ordering.
 //!
-//! The leader does not start on a kernel without slices of one's own, and it ends where a sandbox
-//! refuses its slice.
+//! The leader does not start on a kernel without slices of one's own, nor under a quota of less than
+//! half of the cores, and it ends where its slice is refused.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
@@ -33,9 +34,10 @@ use std::time::{Duration, Instant};
 use std::{io, process};
 
 use crate::platform;
+use crate::quota::Quota;
 use crate::starter;
 
-/// Less than any other thread's: with the kernel's own the same wake-ups do nothing.
+/// Less than most others': with the kernel's own the same wake-ups do nothing.
 const SLICE: Duration = Duration::from_micros(100);
 /// The kernel counts the CPU time of other threads at their ticks: of less than that it says
 /// little.
@@ -45,7 +47,8 @@ const PARTS: u32 = 16;
 /// So many looks are a second: without a need for ticks it ends them, without computing in a rest.
 const LOOKS: u32 = 20;
 /// What [`tick_each`] takes.
-const PERIODS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(10));
+const SHORTEST: Duration = Duration::from_micros(250);
+const LONGEST: Duration = Duration::from_millis(10);
 /// The first release with slices of one's own, and the first with lazy preemption.
 const FIRST: [(u32, u32); 2] = [(6, 12), (6, 13)];
 /// By so many votes more the kernel is lazy, or is not. Each is of so many wake-ups, a third of which
@@ -70,12 +73,16 @@ static LEADER: Mutex<Option<(u32, Thread)>> = Mutex::new(None);
 pub(crate) fn start() -> io::Result<()> {
     let (mut leader, process) = (leader(), process::id());
     let has_one = matches!(&*leader, Some((owner, _)) if *owner == process);
-    if has_one || period().is_zero() || platform::release() < FIRST[0] {
+    // Few of the cores are busy then, and ticks on all would cost too much of the quota.
+    let quota = Quota::below_cores().map_or(f64::INFINITY, |quota| quota.cores);
+    let is_small = 2.0 * quota < platform::own_cores().len() as f64;
+    if has_one || period().is_zero() || is_small || platform::release() < FIRST[0] {
         return Ok(());
     }
     let started = starter::spawn("giveway-ticker", || {
-        // The others inherit it. Where it is refused, ticks do nothing.
+        // The others inherit it. Where it is refused, ticks do nothing. It takes the nice value.
         if platform::set_slice(SLICE).is_ok() {
+            let _ = starter::base_nice().and_then(platform::set_nice);
             Leader::default().lead();
         }
     })?;
@@ -83,12 +90,14 @@ pub(crate) fn start() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets how often threads of this process wake up on each core, 0.1 to 10 ms. `None`: never.
+/// Sets how often threads of this process wake up on each core, 0.25 to 10 ms. `None`: never.
 /// Default: 0.5 ms.
 ///
 /// They do so while threads compute that come and go, and on a kernel that preempts lazily while
 /// any compute. The wait of a thread that wakes up for a core that another one computes on is about
-/// as long, at worst. A shorter period costs more CPU time.
+/// as long, mostly. A shorter period costs more CPU time. Nothing ticks before Linux 6.12, in a
+/// process that was started niced and has no privilege, in a sandbox that refuses slices or CPU
+/// masks, and under a CPU quota of less than half of the cores.
 ///
 /// It takes effect within 50 ms. With `None` before the first call of [`start`](crate::start), no
 /// thread is there that could tick; a later `start` makes up for it.
@@ -107,9 +116,9 @@ pub(crate) fn start() -> io::Result<()> {
 /// }
 /// ```
 pub fn tick_each(period: Option<Duration>) -> io::Result<()> {
-    let is_odd = |period: &Duration| !(PERIODS.0..=PERIODS.1).contains(period);
+    let is_odd = |period: &Duration| !(SHORTEST..=LONGEST).contains(period);
     if let Some(odd) = period.filter(is_odd) {
-        let text = format!("tick_each({odd:?}): 0.1 to 10 ms, or None");
+        let text = format!("tick_each({odd:?}): 0.25 to 10 ms, or None");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let nanos = period.map_or(0, |period| period.as_nanos() as u64);
@@ -149,6 +158,8 @@ fn period() -> Duration {
 struct Leader {
     /// How many looks ago the process computed.
     quiet: u32,
+    /// In the last look it had most of what its cores can do.
+    is_full: bool,
     /// How many looks ago a thread woke up to compute.
     steady: u32,
     /// How often wake-ups were late, less how often not, up to [`VOTES`].
@@ -162,10 +173,12 @@ impl Leader {
         let (began, before) = (Instant::now(), cpu());
         thread::park_timeout(LOOK);
         let (computed, lasted) = (cpu().saturating_sub(before), began.elapsed());
-        let all = lasted * platform::own_cores().len() as u32;
+        let cores = platform::own_cores().len() as u32;
         // A look that `note` has ended may be too short to tell.
-        let computes = lasted >= LOOK / 2 && PARTS * computed >= all;
+        let tells = lasted >= LOOK / 2 && cores > 0;
+        let computes = tells && PARTS * computed >= lasted * cores;
         self.quiet = if computes { 0 } else { self.quiet + 1 };
+        self.is_full = tells && 4 * computed >= 3 * lasted * cores;
         let noted = NOTED.load(Relaxed);
         self.steady = if noted { 0 } else { self.steady + 1 };
     }
@@ -180,7 +193,9 @@ impl Leader {
             // Not again before it parks: that would undo a call of `note`.
             RESTS.fetch_or(self.quiet == LOOKS, Relaxed);
             if self.quiet > LOOKS {
-                if RESTS.load(Relaxed) {
+                // The second: a call of `note` may have found `RESTS` unset and set `NOTED` after
+                // the last look cleared it.
+                if RESTS.load(Relaxed) && !NOTED.load(Relaxed) {
                     thread::park();
                     continue;
                 }
@@ -193,8 +208,13 @@ impl Leader {
             RESTS.store(false, Relaxed);
             let cores = platform::own_cores();
             let is_unknown = self.late.abs() < VOTES && platform::release() >= FIRST[1];
-            if is_unknown && self.steady > 0 && self.steady % VOTE_AFTER == 0 {
-                self.late += if wakes_late(&cores) { 1 } else { -1 };
+            let is_due = self.steady > 0 && self.steady % VOTE_AFTER == 0;
+            if is_unknown && is_due && self.is_full && !period().is_zero() {
+                self.late += match wakes_late(&cores) {
+                    Some(true) => 1,
+                    Some(false) => -1,
+                    None => 0,
+                };
             }
             if self.is_to_tick() {
                 self.tick(&cores);
@@ -210,7 +230,9 @@ impl Leader {
                 let tick = move || {
                     let is_bound = platform::bind_to(*core).is_ok();
                     while is_bound && !is_over.load(Relaxed) {
-                        thread::sleep(period());
+                        // Not at all would be a spin, and the leader may be told otherwise soon.
+                        let period = Some(period()).filter(|it| !it.is_zero());
+                        thread::sleep(period.unwrap_or(LONGEST));
                     }
                 };
                 // Without it this core waits for the kernel's tick.
@@ -228,28 +250,31 @@ fn new_thread(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// Whether a thread that one on another core wakes up waits for a core that computes. So it does,
-/// too, if other processes have the cores: then the ticks cost a little, and do nothing.
-fn wakes_late(cores: &[usize]) -> bool {
+/// Whether a thread that one on another core wakes up waits for a core that computes; `None` if
+/// there is no other, or no thread. So it does, too, if other processes have the cores: then the
+/// ticks cost a little, and do nothing.
+fn wakes_late(cores: &[usize]) -> Option<bool> {
     let [waker, woken, ..] = *cores else {
-        return false;
+        return None;
     };
     let usual = move |core| platform::bind_to(core).and(platform::set_slice(USUAL_SLICE));
     let (wake, wakes) = mpsc::channel::<Instant>();
     let wakes_up = move || {
         let late = |began: &Instant| began.elapsed() > LATE;
-        usual(woken).map_or(0, |()| wakes.iter().filter(late).count())
+        usual(woken).ok()?;
+        Some(wakes.iter().filter(late).count())
     };
     let sends = move || {
-        let _ = usual(waker);
-        for n in 0..WAKEUPS {
+        let wakeups = usual(waker).map_or(0, |()| WAKEUPS);
+        for n in 0..wakeups {
             // In no step with the kernel's tick.
             thread::sleep(Duration::from_micros(1_000 + 37 * n as u64));
             let _ = wake.send(Instant::now());
         }
+        wakeups
     };
-    let woken = new_thread("giveway-probe").spawn(wakes_up);
-    let _ = new_thread("giveway-probe").spawn(sends);
-    let late = woken.map(thread::JoinHandle::join);
-    late.is_ok_and(|late| late.is_ok_and(|late| 3 * late >= WAKEUPS))
+    let woken = new_thread("giveway-probe").spawn(wakes_up).ok()?;
+    let sent = new_thread("giveway-probe").spawn(sends).ok()?;
+    let late = woken.join().ok()??;
+    (sent.join().ok()? == WAKEUPS).then_some(3 * late >= WAKEUPS)
 }
