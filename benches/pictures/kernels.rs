@@ -39,7 +39,7 @@ pub fn draw(docs: &Path) -> Drawn {
     let bars: usize = groups.iter().map(|(_, bars)| bars.len()).sum();
     let height = BAR * bars as f64 + GAP * groups.len() as f64;
 
-    let title = "p99 of a woken thread's wait beside jobs of 5 ms; a dot for each of two runs";
+    let title = "p99 of a woken thread's wait beside jobs of 5 ms; a dot for each run";
     picture(height as u32 + 118, title, |root| {
         let mut chart = ChartBuilder::on(root)
             .margin_top(68)
