@@ -106,8 +106,8 @@ pub(crate) fn release() -> (u32, u32) {
     is_known.filter(|_| !cfg!(miri)).unwrap_or_default()
 }
 
-/// Asks for slices of this length. Without effect before Linux 6.12, in silence; refused in a process that was
-/// started niced, without privileges.
+/// Asks for slices of this length. Without effect before Linux 6.12, in silence; refused in a process
+/// that was started niced, without privileges.
 pub(crate) fn set_slice(slice: Duration) -> io::Result<()> {
     /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.
     const KEEP_POLICY: u64 = 8;

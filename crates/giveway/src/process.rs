@@ -15,8 +15,8 @@ use crate::ticker;
 /// The first call starts the thread `giveway-starter`, which [`spawn`](crate::spawn) uses, and looks
 /// at the [`surroundings`](crate::surroundings()). On Linux 6.12 and later it starts
 /// `giveway-ticker`, which sleeps while the process rests. At times that thread has one for each core,
-/// `giveway-tick`, and for moments two called `giveway-probe` (see [`tick_each`](crate::tick_each)). No other function of this crate
-/// starts a thread unasked.
+/// `giveway-tick`, and for moments two called `giveway-probe` (see
+/// [`tick_each`](crate::tick_each)). No other function of this crate starts a thread unasked.
 ///
 /// # Errors
 ///

@@ -74,9 +74,11 @@ pub(crate) fn start() -> io::Result<()> {
     let (mut leader, process) = (leader(), process::id());
     let has_one = matches!(&*leader, Some((owner, _)) if *owner == process);
     // Few of the cores are busy then, and ticks on all would cost too much of the quota.
-    let quota = Quota::below_cores().map_or(f64::INFINITY, |quota| quota.cores);
-    let is_small = 2.0 * quota < platform::own_cores().len() as f64;
-    if has_one || period().is_zero() || is_small || platform::release() < FIRST[0] {
+    let has_small_quota = || {
+        let cores = platform::own_cores().len() as f64;
+        Quota::below_cores().is_some_and(|quota| 2.0 * quota.cores < cores)
+    };
+    if has_one || period().is_zero() || platform::release() < FIRST[0] || has_small_quota() {
         return Ok(());
     }
     let started = starter::spawn("giveway-ticker", || {
