@@ -43,6 +43,9 @@ pub(crate) struct Level {
     pub(crate) counters: Counters,
     /// Of a level whose threads keep to different cores: where they run jobs.
     cores: Option<Cores>,
+    /// The level one of whose threads runs short jobs of this one (`help.rs`).
+    pub(super) helper: Option<Arc<Self>>,
+    pub(super) is_helped: AtomicBool,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     workers: OnceLock<Arc<dyn Workers>>,
     /// These were told to end.
@@ -50,7 +53,12 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Limit) -> Arc<Self> {
+    pub(super) fn new(
+        lane: &Arc<Lane>,
+        priority: Priority,
+        limit: Limit,
+        helper: Option<Arc<Self>>,
+    ) -> Arc<Self> {
         let settings = &lane.settings;
         let shares = Arc::new(Shares::new(settings.threads, limit.wait));
         let keeps_apart = priority == Priority::High && settings.threads > 1;
@@ -61,6 +69,8 @@ impl Level {
             limits: Limits::new(limit, settings.threads, &shares),
             counters: Counters::new(settings.threads, settings.has_histograms),
             cores: keeps_apart.then(Cores::new),
+            helper,
+            is_helped: AtomicBool::new(false),
             workers: OnceLock::new(),
             is_shut_down: AtomicBool::new(false),
         })
@@ -145,6 +155,9 @@ impl Level {
         fence(SeqCst);
         if let Some(workers) = self.workers() {
             workers.notify(self);
+        }
+        if is_short && key.is_none() {
+            self.call_for_help();
         }
         // The lane may have closed its queue before the push.
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {

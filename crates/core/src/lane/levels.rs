@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::scheduler::Shard;
 use super::{Lane, Level};
+use crate::backend::Backend;
 use crate::limits::Limit;
 use crate::metrics::call_sites::CallSites;
 use crate::panics;
@@ -26,10 +27,14 @@ pub(crate) struct Levels {
 
 impl Levels {
     pub(crate) fn new(lane: Arc<Lane>, limits: [Limit; Priority::ALL.len()]) -> Arc<Self> {
-        let levels = Priority::ALL.map(|priority| {
-            let level = Level::new(&lane, priority, limits[priority.index()]);
-            array::from_fn(|_| Arc::new(Shard::new(level.clone())))
-        });
+        let [high, normal, low] = limits;
+        let high = Level::new(&lane, Priority::High, high, None);
+        let can_help = lane.settings.backend == Backend::Rayon && lane.settings.threads > 1;
+        let helper = can_help.then(|| high.clone());
+        let normal = Level::new(&lane, Priority::Normal, normal, helper);
+        let low = Level::new(&lane, Priority::Low, low, None);
+        let shards = |level: Arc<Level>| array::from_fn(|_| Arc::new(Shard::new(level.clone())));
+        let levels = [high, normal, low].map(shards);
         Arc::new(Self { lane, levels })
     }
 

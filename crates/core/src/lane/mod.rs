@@ -26,6 +26,7 @@
 //! weaker ordering is not worth its proof.
 
 pub(crate) mod control;
+mod help;
 mod keyed;
 mod level;
 mod levels;

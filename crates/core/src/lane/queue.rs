@@ -13,8 +13,7 @@
 //! know the site one job at a time. The jobs of a site that is known begin in the order in which
 //! they were pushed, as long as what is known does not change.
 //!
-//! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
-//! for each short job, made threads of the I/O lane wait for a tick (`docs/contributors/kernels.md`).
+//! While all threads compute long ones, a thread of `High` takes it (`help.rs`).
 //!
 //! No job starves. While short jobs and others wait, the others have a fifth of the threads' time
 //! ([`Shares`]). A count of jobs would not do: where a hundred short jobs come for each long one, a
@@ -124,16 +123,13 @@ impl RunQueue {
 
     fn pop_plain(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
         (popped.is_short, popped.has_key) = (false, false);
-        // Check for emptiness first: a `pop` that finds nothing costs a fence.
-        if self.has_short() {
-            let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
-            let short = || self.short.pop();
-            let is_turn = self.shares.is_turn_of_short(others_wait);
-            if let Some(short) = is_turn.then(short).flatten() {
+        if self.may_pass() {
+            if let Some(short) = self.short.pop() {
                 popped.is_short = true;
                 return Some(short);
             }
-        } else {
+        }
+        if !self.has_short() {
             self.shares.no_short_waits();
         }
         let is_turn = || self.ready.is_empty() || self.is_turn_of_yielded();
@@ -141,6 +137,23 @@ impl RunQueue {
         let other = yielded.flatten().or_else(|| self.ready.pop());
         // Other threads may have taken what had its turn.
         other.or_else(|| self.yielded.pop().or_else(|| self.short.pop()))
+    }
+
+    /// Whether a short one is there, and has its turn.
+    fn may_pass(&self) -> bool {
+        // Check for emptiness first: a `pop` that finds nothing costs a fence.
+        self.has_short() && {
+            let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
+            self.shares.is_turn_of_short(others_wait)
+        }
+    }
+
+    /// For a thread of another priority. None while the order of keys decides.
+    #[cold]
+    pub(super) fn pop_short(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
+        popped.is_short = true;
+        let may_pass = !self.keyed.get().is_some_and(Keyed::decides) && self.may_pass();
+        may_pass.then(|| self.short.pop()).flatten()
     }
 
     /// One ready job more is about to pass those that yielded. True if one of these has its turn

@@ -33,6 +33,7 @@ use crate::metrics::Metrics;
 use crate::metrics::call_sites::{CallSite, Running, Sites};
 use crate::metrics::histogram::Timings;
 use crate::pace::clock::now;
+use crate::pace::length::{self, Length};
 use crate::priority::Priority;
 
 /// The events that a level counts.
@@ -174,6 +175,17 @@ impl Counters {
 
     pub(crate) fn sum(&self, event: Event) -> u64 {
         self.pages.iter().map(|page| page.count(event)).sum()
+    }
+
+    /// Whether each worker runs a step that is long: it has been so, or its site is known to be. A
+    /// hint.
+    pub(crate) fn all_run_long(&self) -> bool {
+        let now = now();
+        let is_long = |(site, lasted): Running| {
+            lasted >= length::SHORT || self.sites.length(site) == Length::Long
+        };
+        let mut workers = self.pages[..self.workers].iter();
+        workers.all(|page| page.step(now).is_some_and(is_long))
     }
 
     pub(crate) fn call_sites(&self, priority: Priority) -> Vec<CallSite> {

@@ -65,11 +65,17 @@ pub(crate) use worker::Worker;
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";
 
 /// The operations of every holder of a job, whatever its type.
+///
+/// Here and in [`Runnable`], a default is what holds for a job of the lane itself (`lane/help.rs`).
 pub(crate) trait Cancel: Send + Sync {
     /// Requests the end of the job; returns at once.
     /// Returns the site of a closure that has not begun, and now never does.
-    fn cancel(self: Arc<Self>) -> Option<Name>;
-    fn has_ended(&self) -> bool;
+    fn cancel(self: Arc<Self>) -> Option<Name> {
+        None
+    }
+    fn has_ended(&self) -> bool {
+        false
+    }
 }
 
 /// The operations of the [`Task`] of a job.
@@ -106,18 +112,26 @@ pub(crate) trait Runnable: Cancel {
     #[must_use]
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd;
     /// As [`Schedule::is_short`].
-    fn is_short(&self) -> bool;
-    fn key(&self) -> Option<&Key>;
+    fn is_short(&self) -> bool {
+        false
+    }
+    fn key(&self) -> Option<&Key> {
+        None
+    }
     /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
     /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
-    fn close(&self, cause: CloseReason);
+    fn close(&self, _cause: CloseReason) {}
     /// Drops the work of a job that is closed, or is about to be by its runner. Several threads may
     /// call it.
-    fn discard(&self);
+    fn discard(&self) {}
     /// Why the job's own code should end soon, if it should.
-    fn end_request(&self) -> Option<CloseReason>;
+    fn end_request(&self) -> Option<CloseReason> {
+        None
+    }
     /// Runs `f` inside the span in which the job was submitted.
-    fn in_span(&self, f: &mut dyn FnMut());
+    fn in_span(&self, f: &mut dyn FnMut()) {
+        f();
+    }
 }
 
 /// A lane at one of its priorities, as its jobs see it.

@@ -84,7 +84,7 @@ impl<'a> Worker<'a> {
     /// Call before a step: waits while the process is about to use up its CPU quota, and takes a
     /// core that no other thread of the level has.
     #[inline]
-    pub(super) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
+    pub(crate) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
         if let Some(throttle) = self.throttle {
             let claim = match self.priority {
                 Priority::High => Claim::First,

@@ -7,6 +7,7 @@ mod call_sites;
 #[cfg(feature = "hyper")]
 mod executors;
 mod fan_out;
+mod helped;
 mod idle_workers;
 mod install;
 mod max_wait;

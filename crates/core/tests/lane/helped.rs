@@ -1,0 +1,138 @@
+//! All threads of `Normal` compute long jobs: a short one runs on a thread of `High` meanwhile
+//! (`lane/help.rs`). Not with `Backend::Runtime`.
+
+use std::future::poll_fn;
+use std::sync::mpsc;
+use std::task::Poll;
+use std::thread;
+
+use twolane_core::{Backend, Handle, Priority};
+
+use crate::computing::compute_for;
+use crate::short_first::{LONG, long, short};
+use crate::support::{self, Lanes, Stuck};
+
+const THREADS: usize = 2;
+
+fn sorted(backend: Backend, threads: usize) -> Lanes {
+    support::lanes_with(backend, threads, |builder| builder.short_jobs_first(true))
+}
+
+/// A long job on each thread.
+fn full(long: &Handle, threads: usize) -> Vec<Stuck<()>> {
+    (0..threads).map(|_| Stuck::start(long)).collect()
+}
+
+fn thread_name() -> String {
+    thread::current().name().unwrap().to_owned()
+}
+
+#[test]
+fn a_short_job_does_not_wait_for_long_ones_that_run() {
+    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let cpu = cpu.handle();
+    let (short, long) = (short(cpu), long(cpu));
+    let held = full(&long, THREADS);
+    let queued = long.spawn_cpu(|| compute_for(LONG));
+    let before = cpu.with_priority(Priority::High).metrics();
+    for _ in 0..100 {
+        let ran = short.spawn_cpu(|| {
+            // It stays a job of its own priority: so is what it submits.
+            let own = Handle::current();
+            own.spawn_cpu(|| ()).detach();
+            (thread_name(), own.metrics().running)
+        });
+        let (name, running) = ran.wait().unwrap();
+        assert!(name.starts_with("cpu-high-"), "{name}");
+        assert_eq!(running, THREADS as u64 + 1);
+    }
+    let after = cpu.with_priority(Priority::High).metrics();
+    assert_eq!(after.submitted, before.submitted);
+    held.into_iter().for_each(Stuck::end);
+    queued.wait().unwrap();
+    let on_own = short.spawn_cpu(thread_name).wait().unwrap();
+    assert!(!on_own.contains("high"), "{on_own}");
+}
+
+#[test]
+fn nor_for_those_of_a_line_that_is_not_known() {
+    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let short = short(cpu.handle());
+    let held = full(&cpu.handle().with_name("new"), THREADS);
+    let (ran, runs) = mpsc::channel();
+    // Until these have run for a millisecond.
+    while runs.try_recv().is_err() {
+        let ran = ran.clone();
+        short.spawn_cpu(move || _ = ran.send(())).detach();
+        thread::yield_now();
+    }
+    held.into_iter().for_each(Stuck::end);
+}
+
+#[test]
+fn so_does_a_future_that_is_woken_in_its_own_step() {
+    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+    let held = full(&long, THREADS);
+    let mut steps = 0;
+    let woken = poll_fn(move |cx| {
+        steps += 1;
+        cx.waker().wake_by_ref();
+        match steps {
+            1..4 => Poll::Pending,
+            _ => Poll::Ready(thread_name()),
+        }
+    });
+    let name = short.spawn(woken).wait().unwrap();
+    assert!(name.starts_with("cpu-high-"), "{name}");
+    held.into_iter().for_each(Stuck::end);
+}
+
+/// What is taken for a short job may be long.
+#[test]
+fn a_high_job_does_not_wait_for_what_a_thread_helps_with() {
+    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let cpu = cpu.handle();
+    let (short, long) = (short(cpu), long(cpu));
+    let mut held = full(&long, THREADS);
+    held.push(Stuck::start(&short));
+    let waits = short.spawn_cpu(|| ());
+    let high = cpu.with_priority(Priority::High);
+    for _ in 0..100 {
+        high.spawn_cpu(|| ()).wait().unwrap();
+        // One thread helps at a time.
+        assert!(!waits.is_finished());
+    }
+    held.into_iter().for_each(Stuck::end);
+    waits.wait().unwrap();
+}
+
+#[test]
+fn a_lane_of_one_thread_and_a_tokio_runtime_have_no_help() {
+    for (backend, threads) in [(Backend::Rayon, 1), (Backend::Runtime, THREADS)] {
+        let Lanes { cpu, io: _io } = sorted(backend, threads);
+        let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+        let held = full(&long, threads);
+        let waits = short.spawn_cpu(thread_name);
+        let high = cpu.handle().with_priority(Priority::High);
+        (0..100).for_each(|_| high.spawn_cpu(|| ()).wait().unwrap());
+        assert!(!waits.is_finished());
+        held.into_iter().for_each(Stuck::end);
+        let name = waits.wait().unwrap();
+        assert!(!name.contains("high"), "{name}");
+    }
+}
+
+/// The jobs that wait, and the one that calls for a thread, end with the lane.
+#[test]
+fn a_lane_shuts_down_while_a_thread_helps() {
+    for _ in 0..20 {
+        let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+        let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+        let held = full(&long, THREADS);
+        let tasks: Vec<_> = (0..100).map(|_| short.spawn_cpu(|| ())).collect();
+        drop(cpu);
+        tasks.into_iter().for_each(|task| _ = task.wait());
+        held.into_iter().for_each(Stuck::end);
+    }
+}
