@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{Backend, CpuRuntime, Niceness, Priority};
 
 use twolane_benches::go::Go;
 use twolane_benches::{Contender, bounded_runtime, cores, io_runtime};
@@ -26,22 +26,24 @@ pub trait Offload: Clone + Send + Sync + 'static {
 
 pub const BASELINE: &str = "nothing, the gap alone";
 pub const HIGH: &str = "twolane spawn_cpu, High";
+pub const UNWEIGHTED: &str = "twolane spawn_cpu, no weights";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
 pub const GOROUTINES: &str = "goroutine + channel";
 
 /// All of them; `less` divides how often a turn measures each case.
 pub fn all(less: u64) -> Vec<Contender<'static>> {
     let io = Arc::new(bounded_runtime(2));
-    let lane = |backend| {
-        let builder = CpuRuntime::builder().backend(backend);
+    let lane = |backend, niceness| {
+        let builder = CpuRuntime::builder().backend(backend).niceness(niceness);
         let builder = builder.io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
         Box::leak(Box::new(builder.build().unwrap()))
             .handle()
             .clone()
     };
-    let rayon = lane(Backend::Rayon);
-    let tokio = lane(Backend::Runtime);
+    let rayon = lane(Backend::Rayon, Niceness::default());
+    let tokio = lane(Backend::Runtime, Niceness::default());
+    let unweighted = lane(Backend::Rayon, Niceness::off());
     let high = rayon.clone();
     let second = Arc::new(io_runtime(cores()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
@@ -52,6 +54,7 @@ pub fn all(less: u64) -> Vec<Contender<'static>> {
         measured.contender("twolane spawn, Rayon", Future_(rayon)),
         measured.contender("twolane spawn_cpu, Runtime", Closure(tokio.clone())),
         measured.contender("twolane spawn, Runtime", Future_(tokio)),
+        measured.contender(UNWEIGHTED, Closure(unweighted)),
         measured.contender(HIGH, High(high)),
         measured.contender("tokio_rayon", TokioRayon(pool.clone())),
         measured.contender("rayon + oneshot", RayonOneshot(pool.clone())),

@@ -13,7 +13,7 @@
 //! - `tokio_rayon`; rayon and a Tokio oneshot by hand; rayon and `async-task`;
 //! - `tokio::spawn`, which offloads nothing: it stays on the runtime that is to be kept free. It
 //!   shows what a task costs, and is a peer in the batches only;
-//! - twolane at its High priority, cold and busy;
+//! - twolane at its High priority, cold and busy; and without the weights of its threads;
 //! - goroutines, in a process of their own: a goroutine for each job, its
 //!   result through a channel. They have ratios of their own.
 //!
@@ -51,17 +51,18 @@ use std::time::Duration;
 
 use twolane_benches::{Bench, Column, Contest, Ratio};
 
-use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN};
+use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN, UNWEIGHTED};
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
 /// In the order of the ratios' suffixes.
-const OURS: [(&str, &str); 5] = [
+const OURS: [(&str, &str); 6] = [
     ("twolane spawn_cpu, Rayon", ""),
     ("twolane spawn, Rayon", "_future"),
     ("twolane spawn_cpu, Runtime", "_runtime"),
     ("twolane spawn, Runtime", "_runtime_future"),
+    (UNWEIGHTED, "_unweighted"),
     (HIGH, "_high"),
 ];
 /// Those that keep their jobs off the runtime that submits; and, a peer in the

@@ -46,7 +46,13 @@ impl Measured {
             for case in &cases {
                 let task = io.spawn(measure(way.clone(), case, less));
                 for (metric, value) in io.block_on(task).unwrap() {
-                    sample.put(metric, "", value);
+                    let unit = match &*metric {
+                        "busy_load" | "busy_short_load" => "",
+                        "allocations_batch" => "count",
+                        "bytes_batch" => "bytes",
+                        _ => "ns",
+                    };
+                    sample.put(metric, unit, value);
                 }
             }
             Ok(sample)

@@ -13,7 +13,7 @@ use crate::computing::compute_for;
 use crate::support::{self, Lanes, Stuck, with_both};
 
 /// Well above what counts as short.
-pub const LONG: Duration = Duration::from_millis(20);
+pub(crate) const LONG: Duration = Duration::from_millis(20);
 
 /// One thread, and as the lane comes but for these.
 fn with(set: impl Fn(Builder) -> Builder, test: impl Fn(Lanes)) {
@@ -25,14 +25,14 @@ fn on_both(test: impl Fn(Lanes)) {
 }
 
 /// Jobs of a name that the lane knows to be short.
-pub fn short(cpu: &Handle) -> Handle {
+pub(crate) fn short(cpu: &Handle) -> Handle {
     let short = cpu.with_name("short");
     (0..8).for_each(|_| short.spawn_cpu(|| ()).wait().unwrap());
     short
 }
 
 /// The same, for long ones.
-pub fn long(cpu: &Handle) -> Handle {
+pub(crate) fn long(cpu: &Handle) -> Handle {
     let long = cpu.with_name("long");
     long.spawn_cpu(|| compute_for(LONG)).wait().unwrap();
     long
