@@ -105,7 +105,8 @@ impl Handle {
 
     /// Returns a handle of the same lane at another [`Priority`].
     ///
-    /// Jobs spawned by the returned handle run on that priority's threads.
+    /// Jobs spawned by the returned handle run on that priority's threads. (Short ones of `Normal` may
+    /// run on one of `High`: see [`Builder::short_jobs_first`](crate::Builder::short_jobs_first).)
     ///
     /// # Examples
     ///

@@ -4,14 +4,18 @@
 //! *runs*. So who queues a short job, and finds that each thread runs a long one, queues a `Help` at
 //! `High`. That is a job of the lane's own: each of its steps pops one short job and runs one step of
 //! it. Then it goes behind the jobs of `High` that are ready. It ends when no short job waits, or when
-//! the others have their turn (`pace/shares.rs`).
+//! a thread of `Normal` does not run a long one. What the helped jobs compute is no part of the shares
+//! of short and long ones (`pace/shares.rs`): the threads of `Normal` have the long ones meanwhile.
 //!
-//! Nothing rests on it: the threads of `Normal` are notified of each job as without help. So where it
-//! misses a job that comes as it ends, this one waits until the next one calls, or a long one ends.
+//! Nothing rests on it: the threads of `Normal` are notified of each job as without help. A short job
+//! that comes while a thread is about to begin a long one, or has run one of an unknown line for less
+//! than a millisecond, finds no help. It waits until the next short job calls, or a long one ends.
 //!
-//! **Which thread.** One at a time, and only where `High` has another one: a job that is taken for a
-//! short one may be long. The job remains one of `Normal`, in what it counts for, in what
-//! `Handle::current` is inside of it. But the rayon pool of the thread is that of `High`. With
+//! **Which thread.** One at a time, and only if there are two: a job that is taken for a short one, or
+//! tried as one, may be long. While jobs of keys are queued, at either priority, there is no help: they
+//! have an order. The job remains one of `Normal`, in what it counts for, in what
+//! `Handle::current` is inside of it. But the thread's rayon pool is that of `High`: parts of the job
+//! that rayon runs on its other threads are at `High`, and an `install` waits for the long jobs. With
 //! `Backend::Runtime` no thread helps, since there a job may be bound to the Tokio runtime of its
 //! priority.
 
@@ -19,7 +23,7 @@ use std::sync::Arc;
 
 use super::{Level, Submitter, thread};
 use crate::pace::Popped;
-use crate::sync::Ordering::SeqCst;
+use crate::sync::{Ordering::SeqCst, fence};
 use crate::task::{Cancel, Runnable, StepEnd, Worker};
 
 /// Of the level whose short jobs it runs.
@@ -29,10 +33,10 @@ impl Level {
     /// A short job was queued, and the workers notified.
     #[inline]
     pub(super) fn call_for_help(self: &Arc<Self>) {
-        let may_help = |_: &&Arc<Self>| !self.is_helped.load(SeqCst);
-        let helper = self.helper.as_ref().filter(may_help);
-        let helper = helper.filter(|_| self.queue.has_short() && self.counters.all_run_long());
-        if let Some(helper) = helper.filter(|_| !self.is_helped.swap(true, SeqCst)) {
+        let is_needed = || self.queue.may_help() && self.counters.all_run_long();
+        let has_none = || !self.is_helped.load(SeqCst);
+        let must_call = || has_none() && is_needed() && !self.is_helped.swap(true, SeqCst);
+        if let Some(helper) = self.helper.as_ref().filter(|_| must_call()) {
             helper.enqueue(Arc::new(Help(self.clone())), false, None);
         }
     }
@@ -42,11 +46,23 @@ impl Runnable for Help {
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
         worker.get_ready(|| false);
         let level = self.0.clone();
-        let mut popped = Popped::default();
-        let Some(job) = level.queue.pop_short(&mut popped) else {
+        let helps = worker.popped.turn.is_none() && level.counters.all_run_long();
+        let Some(job) = helps.then(|| level.queue.pop_short()).flatten() else {
+            if let Some(high) = &level.helper {
+                // That of the jobs of `High` that have no key.
+                high.queue.end_turn(&mut worker.popped);
+            }
             level.is_helped.store(false, SeqCst);
+            fence(SeqCst);
+            // A short job may have come since.
+            if helps {
+                level.call_for_help();
+            }
             return StepEnd::Ended;
         };
+        let mut popped = Popped::default();
+        // As those of keys, it has no part in the shares.
+        (popped.is_short, popped.has_key) = (true, true);
         let mut worker = Worker {
             popped,
             // This thread has waited for the quota already, as one of `High`.
@@ -56,8 +72,9 @@ impl Runnable for Help {
         let own = thread::ask_own(|own| Submitter::new(own.levels.clone(), level.priority));
         let entered = thread::enter(&mut { own }, false);
         if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
-            let is_short = !yielded && job.is_short();
-            level.enqueue(job, is_short, None);
+            level.queue.put_back(job, yielded);
+            fence(SeqCst);
+            level.workers().into_iter().for_each(|it| it.notify(&level));
         }
         drop(thread::leave(entered));
         let (job, yielded): (Arc<dyn Runnable>, _) = (self, true);

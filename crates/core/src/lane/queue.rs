@@ -13,7 +13,7 @@
 //! know the site one job at a time. The jobs of a site that is known begin in the order in which
 //! they were pushed, as long as what is known does not change.
 //!
-//! While all threads compute long ones, a thread of `High` takes it (`help.rs`).
+//! While all threads run long ones, a thread of `High` pops the short jobs (`help.rs`).
 //!
 //! No job starves. While short jobs and others wait, the others have a fifth of the threads' time
 //! ([`Shares`]). A count of jobs would not do: where a hundred short jobs come for each long one, a
@@ -123,13 +123,16 @@ impl RunQueue {
 
     fn pop_plain(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
         (popped.is_short, popped.has_key) = (false, false);
-        if self.may_pass() {
-            if let Some(short) = self.short.pop() {
+        // Check for emptiness first: a `pop` that finds nothing costs a fence.
+        if self.has_short() {
+            let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
+            let short = || self.short.pop();
+            let is_turn = self.shares.is_turn_of_short(others_wait);
+            if let Some(short) = is_turn.then(short).flatten() {
                 popped.is_short = true;
                 return Some(short);
             }
-        }
-        if !self.has_short() {
+        } else {
             self.shares.no_short_waits();
         }
         let is_turn = || self.ready.is_empty() || self.is_turn_of_yielded();
@@ -139,21 +142,15 @@ impl RunQueue {
         other.or_else(|| self.yielded.pop().or_else(|| self.short.pop()))
     }
 
-    /// Whether a short one is there, and has its turn.
-    fn may_pass(&self) -> bool {
-        // Check for emptiness first: a `pop` that finds nothing costs a fence.
-        self.has_short() && {
-            let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
-            self.shares.is_turn_of_short(others_wait)
-        }
+    /// Whether a thread of another priority may [`pop_short`](Self::pop_short): not while the order of
+    /// keys decides.
+    pub(super) fn may_help(&self) -> bool {
+        self.has_short() && !self.keyed.get().is_some_and(Keyed::decides)
     }
 
-    /// For a thread of another priority. None while the order of keys decides.
     #[cold]
-    pub(super) fn pop_short(&self, popped: &mut Popped) -> Option<Arc<dyn Runnable>> {
-        popped.is_short = true;
-        let may_pass = !self.keyed.get().is_some_and(Keyed::decides) && self.may_pass();
-        may_pass.then(|| self.short.pop()).flatten()
+    pub(super) fn pop_short(&self) -> Option<Arc<dyn Runnable>> {
+        self.may_help().then(|| self.short.pop()).flatten()
     }
 
     /// One ready job more is about to pass those that yielded. True if one of these has its turn

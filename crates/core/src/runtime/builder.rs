@@ -210,20 +210,23 @@ impl Builder {
     /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of those
     /// before: a site is short if its jobs, or the polls of its futures, compute for less than 1 ms
     /// on average, where one counts as 4 ms at most: a site stays short if one of its jobs in a
-    /// hundred is long. Such a job goes to the next free thread. If all threads run long ones, a thread
-    /// of `High` takes it, one such job at a time (not on [`Backend::Runtime`], nor on a lane of one
-    /// thread, nor while jobs of [keys](crate::Handle::with_key) are queued; its parallel iterators
-    /// then use the threads of `High`). While short jobs and others wait,
+    /// hundred is long. Such a job goes to the next free thread. While short jobs and others wait,
     /// the short ones have four fifths of the threads' time, and the others a fifth. A burst of short
     /// jobs passes the others for 100 ms of each thread (a fifth of [`max_wait`](Self::max_wait), if
     /// that is less). Of the sites that the lane does not know
     /// yet, one job at a time is tried before the long ones.
     ///
+    /// If each thread of `Normal` runs a long job, a thread of `High` runs the short ones, one at a
+    /// time. What rayon runs for such a job then uses the threads of `High`. There is no such help on
+    /// [`Backend::Runtime`], on a lane of one thread, while jobs of [keys](crate::Handle::with_key) are
+    /// queued at `High` or `Normal`, and while one long job has all threads by `par_iter`.
+    ///
     /// Jobs of a known site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that
     /// it takes, if that is more than it computes.
     ///
-    /// The lane learns. A job that must never wait for a long one belongs to [`Priority::High`].
+    /// The lane may take a job for a long one until it knows its site. A job that must never wait for a
+    /// long one belongs to [`Priority::High`].
     ///
     /// # Examples
     ///

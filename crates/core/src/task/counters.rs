@@ -107,17 +107,22 @@ impl Page {
         self.step.store(step, Relaxed);
     }
 
-    /// The step that runs, and for how long, counted from now if that is not known.
-    fn step(&self, now: u64) -> Option<Running> {
+    fn is_running(&self) -> bool {
         let ended = [Event::Completed, Event::Panicked, Event::Suspended];
         let ended: u64 = ended.map(|event| self.count(event)).iter().sum();
+        self.count(Event::Begun) > ended
+    }
+
+    /// The step that runs, and for how long, counted from now if that is not known.
+    fn step(&self, now: u64) -> Option<Running> {
+        let is_running = self.is_running();
         let timed = |step| (step <= SITE).then_some(now & !SITE | step);
         // An error: it is known.
         let _ = self.step.fetch_update(Relaxed, Relaxed, timed);
         let step = self.step.load(Relaxed);
         let lasted = Duration::from_nanos(now.saturating_sub(step & !SITE));
         let site = Name::at((step & SITE) as u32)?;
-        (self.count(Event::Begun) > ended).then_some((site, lasted))
+        is_running.then_some((site, lasted))
     }
 
     fn count(&self, event: Event) -> u64 {
@@ -177,15 +182,17 @@ impl Counters {
         self.pages.iter().map(|page| page.count(event)).sum()
     }
 
-    /// Whether each worker runs a step that is long: it has been so, or its site is known to be. A
-    /// hint.
+    /// Whether each worker runs a step that is long: of a site that is known to be, or a sample that
+    /// has been so. A hint. Submitters call it: it writes nothing, and mostly reads one word.
     pub(crate) fn all_run_long(&self) -> bool {
-        let now = now();
-        let is_long = |(site, lasted): Running| {
-            lasted >= length::SHORT || self.sites.length(site) == Length::Long
+        let is_long = |page: &CachePadded<Page>| {
+            let step = page.step.load(Relaxed);
+            let lasted = || Duration::from_nanos(now().saturating_sub(step & !SITE));
+            let site = Name::at((step & SITE) as u32);
+            let is_of_long = site.is_some_and(|site| self.sites.length(site) == Length::Long);
+            (is_of_long || (step > SITE && lasted() >= length::SHORT)) && page.is_running()
         };
-        let mut workers = self.pages[..self.workers].iter();
-        workers.all(|page| page.step(now).is_some_and(is_long))
+        self.pages[..self.workers].iter().all(is_long)
     }
 
     pub(crate) fn call_sites(&self, priority: Priority) -> Vec<CallSite> {
