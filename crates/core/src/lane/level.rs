@@ -53,27 +53,22 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    pub(super) fn new(
-        lane: &Arc<Lane>,
-        priority: Priority,
-        limit: Limit,
-        helper: Option<Arc<Self>>,
-    ) -> Arc<Self> {
+    pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Limit) -> Self {
         let settings = &lane.settings;
         let shares = Arc::new(Shares::new(settings.threads, limit.wait));
         let keeps_apart = priority == Priority::High && settings.threads > 1;
-        Arc::new(Self {
+        Self {
             lane: lane.clone(),
             priority,
             queue: RunQueue::new(shares.clone()),
             limits: Limits::new(limit, settings.threads, &shares),
             counters: Counters::new(settings.threads, settings.has_histograms),
             cores: keeps_apart.then(Cores::new),
-            helper,
+            helper: None,
             is_helped: AtomicBool::new(false),
             workers: OnceLock::new(),
             is_shut_down: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Whether the next job of that site goes before those that are not known to be short.

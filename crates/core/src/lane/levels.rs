@@ -27,14 +27,13 @@ pub(crate) struct Levels {
 
 impl Levels {
     pub(crate) fn new(lane: Arc<Lane>, limits: [Limit; Priority::ALL.len()]) -> Arc<Self> {
-        let [high, normal, low] = limits;
-        let high = Level::new(&lane, Priority::High, high, None);
+        let new = |priority: Priority| Level::new(&lane, priority, limits[priority.index()]);
+        let [high, mut normal, low] = Priority::ALL.map(new);
+        let (high, low) = (Arc::new(high), Arc::new(low));
         let can_help = lane.settings.backend == Backend::Rayon && lane.settings.threads > 1;
-        let helper = can_help.then(|| high.clone());
-        let normal = Level::new(&lane, Priority::Normal, normal, helper);
-        let low = Level::new(&lane, Priority::Low, low, None);
+        normal.helper = can_help.then(|| high.clone());
         let shards = |level: Arc<Level>| array::from_fn(|_| Arc::new(Shard::new(level.clone())));
-        let levels = [high, normal, low].map(shards);
+        let levels = [high, Arc::new(normal), low].map(shards);
         Arc::new(Self { lane, levels })
     }
 

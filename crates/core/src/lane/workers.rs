@@ -71,12 +71,7 @@ impl ThreadSettings {
 
     /// The names of a priority's threads are this and `-INDEX`.
     pub(crate) fn thread_prefix(&self, priority: Priority) -> String {
-        let of_priority = match priority {
-            Priority::High => "-high",
-            Priority::Normal => "",
-            Priority::Low => "-low",
-        };
-        format!("{}{of_priority}", self.name)
+        format!("{}{}", self.name, ["-high", "", "-low"][priority.index()])
     }
 }
 
