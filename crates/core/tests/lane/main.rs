@@ -7,6 +7,7 @@ mod call_sites;
 #[cfg(feature = "hyper")]
 mod executors;
 mod fan_out;
+#[cfg(target_os = "linux")]
 mod helped;
 mod idle_workers;
 mod install;
