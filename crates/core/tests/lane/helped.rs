@@ -167,9 +167,9 @@ fn no_share_is_used_up_while_long_jobs_have_all_threads() {
     queued.wait().unwrap();
 }
 
-/// The job that helps takes no turn of those without a key, and gives back what it was charged.
+/// The job that helps has a turn of the jobs without a key then, gives it back, and ends.
 #[test]
-fn there_is_no_help_while_high_has_jobs_of_keys() {
+fn jobs_of_keys_at_high_and_help_end_beside_each_other() {
     let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
