@@ -57,7 +57,7 @@ const CONTENDERS: [&str; 10] = [
     "each_1ms",
     "runtime",
 ];
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     Column::sum("requests", "requests"),
     Column::sum("over 1 ms", "over_1_ms"),
     Column::pooled("p50", "from_send", 0.5),
@@ -65,6 +65,7 @@ const COLUMNS: [Column; 7] = [
     Column::pooled("p99.9", "from_send", 0.999),
     Column::pooled("max", "from_send", 1.0),
     Column::median("jobs/s", "jobs_per_s"),
+    Column::spread("CPU, cores", "cpu"),
 ];
 
 fn main() {
@@ -116,6 +117,8 @@ fn ratios(report: &Report, length: &str, load: f64) {
         let [over, under] = [name, "unticked"].map(|name| case(length, load, name));
         let late = format!("{length}_{load}_p99_{name}_over_unticked");
         report.ratio(late, "from_send_p99", &over, &under);
+        let cpu = format!("{length}_{load}_cpu_{name}_over_unticked");
+        report.ratio(cpu, "cpu", &over, &under);
         if load > 1.0 && name != "idle" {
             let work = format!("{length}_{load}_work_{name}_over_unticked");
             report.ratio(work, "jobs_per_s", &over, &under);

@@ -15,7 +15,7 @@ use hdrhistogram::Histogram;
 use tokio::runtime::Handle;
 
 use crate::findings::empty_histogram;
-use crate::{Column, Ratio, Report, Sample, cores};
+use crate::{Column, Ratio, Report, Sample, cores, cpu_time};
 
 use super::echo::{EchoLane, MESSAGE};
 use super::lanes::Lane;
@@ -115,10 +115,11 @@ pub fn slice(
     let schedule = Schedule::starting(Instant::now(), measured);
     let client = thread::spawn(move || ask(stream, schedule));
     sleep_until(schedule.warm);
-    let (before, from) = jobs();
+    let ((before, from), cpu) = (jobs(), cpu_time::of_process());
     sleep_until(schedule.end);
-    let (after, to) = jobs();
+    let ((after, to), cpu) = (jobs(), cpu_time::of_process() - cpu);
     let mut sample = client.join().unwrap().unwrap().sample();
+    sample.put("cpu", "cores", cpu.as_secs_f64() / measured.as_secs_f64());
     if after > 0 {
         let per_s = (after - before) as f64 / (to - from).as_secs_f64();
         sample.put("jobs_per_s", "1/s", per_s);

@@ -185,3 +185,40 @@ fn jobs_of_keys_at_high_and_help_end_beside_each_other() {
     held.into_iter().for_each(Stuck::end);
     waits.wait().unwrap();
 }
+
+#[test]
+fn a_panic_is_that_of_the_short_job_alone() {
+    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+    let held = full(&long, THREADS);
+    for _ in 0..10 {
+        let error = short.spawn_cpu(|| panic!("planned")).wait().unwrap_err();
+        assert_eq!(error.to_string(), "the job panicked: planned");
+        let name = short.spawn_cpu(thread_name).wait().unwrap();
+        assert!(name.starts_with("cpu-high-"), "{name}");
+    }
+    assert_eq!(short.metrics().panicked, 10);
+    held.into_iter().for_each(Stuck::end);
+}
+
+/// The threads of its own priority compute the long jobs.
+#[test]
+fn rayons_parts_run_at_high_and_an_install_waits() {
+    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+    let held = full(&long, THREADS);
+    let parts = short.spawn_cpu(|| rayon::broadcast(|_| thread_name()));
+    let parts = parts.wait().unwrap();
+    assert_eq!(parts.len(), THREADS);
+    assert!(parts.iter().all(|name| name.starts_with("cpu-high-")));
+    let (begins, begun) = mpsc::channel();
+    let installs = short.spawn_cpu(move || {
+        begins.send(thread_name()).unwrap();
+        Handle::current().install(thread_name).unwrap()
+    });
+    assert!(begun.recv().unwrap().starts_with("cpu-high-"));
+    assert!(!installs.is_finished());
+    held.into_iter().for_each(Stuck::end);
+    let name = installs.wait().unwrap();
+    assert!(!name.contains("high"), "{name}");
+}
