@@ -21,8 +21,8 @@ pub struct Lane {
 /// `None` for `idle`.
 pub fn open(name: &str, io: &Handle) -> Option<Lane> {
     let each = match name {
-        "each_0.25ms" => Some(TICK / 2),
-        "each_1ms" => Some(TICK * 2),
+        "each_0.5ms" => Some(TICK / 2),
+        "each_2ms" => Some(TICK * 2),
         "twolane" | "high" | "low" | "runtime" => Some(TICK),
         _ => None,
     };

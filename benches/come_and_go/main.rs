@@ -16,7 +16,7 @@
 //! - `second_runtime`, `rayon`: on as many threads as there are cores, at nice 16,
 //! - `unticked`: twolane whose process never ticks ([`giveway::tick_each`]),
 //! - `twolane`, `high`, `low`: with its defaults, at the priority of that name,
-//! - `each_0.25ms`, `each_1ms`, `runtime`: with that tick, or on `Backend::Runtime`.
+//! - `each_0.5ms`, `each_2ms`, `runtime`: with that tick, or on `Backend::Runtime`.
 //!
 //! # What it does not measure
 //!
@@ -53,8 +53,8 @@ const CONTENDERS: [&str; 10] = [
     "twolane",
     "high",
     "low",
-    "each_0.25ms",
-    "each_1ms",
+    "each_0.5ms",
+    "each_2ms",
     "runtime",
 ];
 const COLUMNS: [Column; 8] = [

@@ -10,7 +10,7 @@ use twolane::Priority;
 use super::load::Job;
 
 /// twolane's default.
-pub const TICK: Duration = Duration::from_micros(500);
+pub const TICK: Duration = Duration::from_millis(1);
 
 /// Whether this process ticks from now on. It would do so for all contenders, once one of them has
 /// had a lane.

@@ -62,7 +62,7 @@ const LATE: Duration = Duration::from_micros(200);
 const USUAL_SLICE: Duration = Duration::from_millis(3);
 
 /// In ns. 0: never.
-static PERIOD: AtomicU64 = AtomicU64::new(500_000);
+static PERIOD: AtomicU64 = AtomicU64::new(1_000_000);
 /// Since the last look.
 static NOTED: AtomicBool = AtomicBool::new(false);
 static RESTS: AtomicBool = AtomicBool::new(false);
@@ -93,7 +93,7 @@ pub(crate) fn start() -> io::Result<()> {
 }
 
 /// Sets how often threads of this process wake up on each core, 0.25 to 10 ms. `None`: never.
-/// Default: 0.5 ms.
+/// Default: 1 ms.
 ///
 /// They do so while threads compute that come and go, and on a kernel that preempts lazily while
 /// any compute. The wait of a thread that wakes up for a core that another one computes on is about

@@ -19,15 +19,17 @@ pub enum Contender {
     TwoRuntimes,
     TwoSemaphore,
     TwoSemaphoreNiced,
+    Unticked,
     Twolane,
 }
 
 impl Contender {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::OneRuntime,
         Self::TwoRuntimes,
         Self::TwoSemaphore,
         Self::TwoSemaphoreNiced,
+        Self::Unticked,
         Self::Twolane,
     ];
 
@@ -37,6 +39,7 @@ impl Contender {
             Self::TwoRuntimes => "two_runtimes",
             Self::TwoSemaphore => "two_semaphore",
             Self::TwoSemaphoreNiced => "two_semaphore_nice16",
+            Self::Unticked => "unticked",
             Self::Twolane => "twolane",
         }
     }
@@ -64,7 +67,10 @@ impl Engine {
                 };
                 Self::Limited(second(nice), semaphore())
             }
-            Contender::Twolane => {
+            Contender::Twolane | Contender::Unticked => {
+                if contender == Contender::Unticked {
+                    giveway::tick_each(None).expect("none is in its range");
+                }
                 let cpu = CpuRuntime::builder().backend(Backend::Runtime);
                 let cpu = cpu.queue_limit(Priority::Normal, cores());
                 Self::Lane(cpu.io_handle(io.clone()).build().expect("a lane"))

@@ -19,6 +19,7 @@
 //!   lane are.
 //! - `twolane`: [`twolane_datafusion::run_on`] on a lane with `Backend::Runtime` and as many
 //!   permits as there are cores. The handler waits for one by `Handle::reserve`.
+//! - `unticked`: the same in a process that never ticks ([`giveway::tick_each`]).
 //!
 //! # The turn
 //!
