@@ -1,4 +1,5 @@
-//! The I/O lane: the application's own Tokio runtime, as the CPU lane sees it.
+//! The I/O lane: the application's own Tokio runtime, as the CPU lane sees it. Or none: then a job is
+//! in the context of no runtime, and what needs one is refused.
 //!
 //! Tokio has no API to ask whether a runtime has shut down. We keep a sentinel task on
 //! it: the runtime drops the task on shutdown, and the drop sets a flag and closes the lane. (The
@@ -14,25 +15,30 @@ use tokio::task::AbortHandle;
 use crate::guard::on_drop;
 
 pub(crate) struct IoLane {
-    pub(crate) handle: Handle,
+    /// `None`: the CPU lane has none.
+    pub(crate) handle: Option<Handle>,
+    /// True if there is none, too.
     gone: Arc<AtomicBool>,
-    sentinel: AbortHandle,
+    sentinel: Option<AbortHandle>,
 }
 
 impl IoLane {
     /// `close` is called when the runtime has shut down. It must not block.
-    pub(crate) fn watch(handle: Handle, close: impl Fn() + Send + 'static) -> Self {
-        let gone = Arc::new(AtomicBool::new(false));
+    pub(crate) fn watch(handle: Option<Handle>, close: impl Fn() + Send + 'static) -> Self {
+        let gone = Arc::new(AtomicBool::new(handle.is_none()));
         let flag = gone.clone();
-        let end = on_drop(move || {
-            flag.store(true, SeqCst);
-            close();
-        });
-        let sentinel = handle.spawn(async move {
-            let _until_the_runtime_ends = end;
-            pending::<()>().await;
-        });
-        let sentinel = sentinel.abort_handle();
+        let start_sentinel = |handle: &Handle| {
+            let end = on_drop(move || {
+                flag.store(true, SeqCst);
+                close();
+            });
+            let sentinel = handle.spawn(async move {
+                let _until_the_runtime_ends = end;
+                pending::<()>().await;
+            });
+            sentinel.abort_handle()
+        };
+        let sentinel = handle.as_ref().map(start_sentinel);
         Self {
             handle,
             gone,
@@ -42,8 +48,8 @@ impl IoLane {
 
     /// Makes this thread's sockets, timers and Tokio tasks belong to it. (In the model it does nothing:
     /// there, all threads are one for Tokio.)
-    pub(crate) fn enter(&self) -> EnterGuard<'_> {
-        self.handle.enter()
+    pub(crate) fn enter(&self) -> Option<EnterGuard<'_>> {
+        self.handle.as_ref().map(Handle::enter)
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -53,15 +59,15 @@ impl IoLane {
 
 /// Enters the context of `runtime`, for a destructor. `None` while this thread ends:
 /// [`Handle::enter`] would panic.
-pub(crate) fn enter_for_drop(runtime: &Handle) -> Option<EnterGuard<'_>> {
+pub(crate) fn enter_for_drop(runtime: Option<&Handle>) -> Option<EnterGuard<'_>> {
     match Handle::try_current() {
         Err(error) if error.is_thread_local_destroyed() => None,
-        _ => Some(runtime.enter()),
+        _ => runtime.map(Handle::enter),
     }
 }
 
 impl Drop for IoLane {
     fn drop(&mut self) {
-        self.sentinel.abort();
+        self.sentinel.iter().for_each(AbortHandle::abort);
     }
 }

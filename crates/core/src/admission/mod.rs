@@ -70,7 +70,7 @@ fn enter<W: Work>(
     extras.complete(submitter.deadline);
     let lane = &submitter.levels.lane;
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
-        extras.hold_clock_of(&lane.io.handle);
+        extras.hold_clock_of(lane.io.handle.clone());
     }
     let this_thread = thread_number();
     let scheduler = submitter.scheduler(this_thread, entry.site);

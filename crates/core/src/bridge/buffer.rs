@@ -148,7 +148,7 @@ impl<T> Writer<T> {
 
 impl<T> Drop for Writer<T> {
     fn drop(&mut self) {
-        self.lose(LostReason::Stopped);
+        self.lose(self.if_lost.cause.clone());
     }
 }
 

@@ -36,6 +36,10 @@ fn spawn<F>(submitter: &Submitter, future: F) -> Task<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
+    let io = match submitter.io_runtime() {
+        Ok(io) => io,
+        Err(refused) => return Task::refused(refused),
+    };
     let exempt = thread::is_exempt(&submitter.levels).then(|| Arc::new(AtomicBool::new(true)));
     let scope = Scope {
         site: submitter.site_or_caller(),
@@ -44,7 +48,6 @@ where
         exempt: exempt.clone(),
     };
     let (future, scope) = (Some(future), Some(scope));
-    let io = &submitter.levels.lane.io.handle;
     Task::on_io(IoJoin::new(io.spawn(IoTask { future, scope }), exempt))
 }
 
@@ -87,8 +90,9 @@ pin_project! {
                 return;
             };
             // A runtime that is gone drops the task on the submitter's thread.
-            let io = scope.submitter.as_ref().map(|it| it.levels.lane.io.handle.clone());
-            let _io = io.as_ref().and_then(enter_for_drop);
+            let io = scope.submitter.as_ref();
+            let io = io.and_then(|it| it.levels.lane.io.handle.clone());
+            let _io = enter_for_drop(io.as_ref());
             panics::run_hook(SPAN, || scope.run(|| drop_quietly(&mut this.future)));
             // It is still there if the subscriber panicked.
             drop_quietly(&mut this.future);

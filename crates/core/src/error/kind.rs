@@ -33,6 +33,9 @@ pub enum JoinErrorKind {
     /// The I/O runtime of the [`CpuRuntime`](crate::CpuRuntime) is gone. Build a new one on a
     /// runtime that runs; in a test suite, one for each `#[tokio::test]`.
     IoRuntimeGone,
+    /// What was to run on the I/O lane of a [`CpuRuntime`](crate::CpuRuntime) that has none
+    /// ([`Builder::without_io`](crate::Builder::without_io)).
+    NoIoLane,
     /// The queue was full: as many jobs as the priority's
     /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended. Or the job
     /// would have waited for longer than its [`max_wait`](crate::Builder::max_wait).

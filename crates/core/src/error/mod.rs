@@ -47,6 +47,8 @@ enum Repr {
     Full(Full),
     /// The reader of a stream has taken nothing for so long.
     LateReader(Duration),
+    /// A future for the I/O lane of a lane that has none.
+    NoIoLane,
 }
 
 /// The limit that refuses a job. (Small: each job reserves space for an error.)
@@ -137,6 +139,10 @@ impl JoinError {
         Self::of_unwinding(PanicPayload::new(payload))
     }
 
+    pub(crate) fn no_io_lane() -> Self {
+        Self(Repr::NoIoLane)
+    }
+
     pub(crate) fn full(limit: Full) -> Self {
         Self(Repr::Full(limit))
     }
@@ -174,6 +180,7 @@ impl JoinError {
             Repr::Full(Full::Key(_)) => JoinErrorKind::KeyFull,
             Repr::Full(_) => JoinErrorKind::QueueFull,
             Repr::LateReader(_) => JoinErrorKind::Expired,
+            Repr::NoIoLane => JoinErrorKind::NoIoLane,
         }
     }
 
@@ -356,6 +363,11 @@ impl fmt::Display for JoinError {
                 "the reader of the stream took nothing for its `reader_timeout` of {limit:?}: set a \
                  longer one if it may pause, or have a task read on"
             ),
+            Repr::NoIoLane => f.write_str(
+                "this CpuRuntime has no I/O lane, since it was built with Builder::without_io: do \
+                 the I/O in async code of your own, or build one on a Tokio runtime \
+                 (Builder::io_handle)",
+            ),
         }
     }
 }
@@ -367,6 +379,7 @@ impl fmt::Debug for JoinError {
             Repr::Closed(cause) => write!(f, "JoinError::{cause:?}"),
             Repr::Full(limit) => write!(f, "JoinError::{:?}({limit:?})", self.kind()),
             Repr::LateReader(limit) => write!(f, "JoinError::LateReader({limit:?})"),
+            Repr::NoIoLane => f.write_str("JoinError::NoIoLane"),
         }
     }
 }

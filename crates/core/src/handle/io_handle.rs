@@ -35,7 +35,8 @@ impl IoHandle {
     ///
     /// None here. The task returns
     /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone) if the I/O
-    /// runtime ends first.
+    /// runtime ends first, and [`JoinErrorKind::NoIoLane`](crate::JoinErrorKind::NoIoLane) if there
+    /// is none.
     ///
     /// # Examples
     ///
@@ -87,10 +88,15 @@ impl IoHandle {
     where
         W: Fn(&T) -> usize,
     {
-        BridgeWriter::new(None, limit, size)
+        let (writer, reader) = BridgeWriter::new(None, limit, size);
+        (writer.lost_for(self.submitter.io_runtime().err()), reader)
     }
 
     /// Returns the Tokio handle of the runtime.
+    ///
+    /// # Panics
+    ///
+    /// If the lane has no I/O lane ([`Builder::without_io`](crate::Builder::without_io)).
     ///
     /// # Examples
     ///
@@ -100,11 +106,14 @@ impl IoHandle {
     /// assert_eq!(cpu.handle().io().runtime().id(), tokio::runtime::Handle::current().id());
     /// # }
     /// ```
+    #[track_caller]
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        &self.submitter.levels.lane.io.handle
+        let runtime = self.submitter.io_runtime();
+        runtime.unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// Returns whether the runtime was shut down.
+    /// Returns whether the runtime was shut down, or there is none
+    /// ([`Builder::without_io`](crate::Builder::without_io)).
     ///
     /// # Examples
     ///

@@ -191,7 +191,7 @@ impl Level {
     /// Closes the queued jobs and drops their work, on this thread.
     fn reap_queued(&self) {
         // This may be any thread.
-        let _io = enter_for_drop(&self.lane.io.handle);
+        let _io = enter_for_drop(self.lane.io.handle.as_ref());
         discard(self.close_queued(usize::MAX));
         self.lane.report_lost();
     }

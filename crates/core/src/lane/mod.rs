@@ -93,7 +93,7 @@ impl Lane {
     pub(crate) fn new(
         settings: ThreadSettings,
         throttle: Option<Throttle>,
-        io: Handle,
+        io: Option<Handle>,
         control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|lane: &Weak<Self>| Self {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use stallwatch::Name;
+use tokio::runtime::Handle;
 
 use super::scheduler::Scheduler;
 use super::{Level, Levels, thread};
-use crate::error::CloseReason;
+use crate::error::{CloseReason, JoinError};
 use crate::key::Key;
 use crate::priority::Priority;
 use crate::task::{Event, thread_number};
@@ -72,6 +73,12 @@ impl Submitter {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<(), CloseReason> {
         self.levels.lane.close_reason().map_or(Ok(()), Err)
+    }
+
+    /// The I/O lane's. An error says that there is none.
+    pub(crate) fn io_runtime(&self) -> Result<&Handle, JoinError> {
+        let runtime = self.levels.lane.io.handle.as_ref();
+        runtime.ok_or_else(JoinError::no_io_lane)
     }
 
     /// Whether what this thread submits needs no permit.

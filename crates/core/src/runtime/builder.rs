@@ -41,7 +41,8 @@ use crate::task::ticker;
 /// ```
 #[must_use = "settings make nothing before `build`"]
 pub struct Builder {
-    io: Option<tokio::runtime::Handle>,
+    /// `None`: the runtime that surrounds `build`. `Some(None)`: no I/O lane.
+    io: Option<Option<tokio::runtime::Handle>>,
     pub(super) threads: Option<usize>,
     pub(super) limits: [Limit; Priority::ALL.len()],
     throttle_to_quota: bool,
@@ -95,7 +96,46 @@ impl Builder {
     /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
-        self.io = Some(io);
+        self.io = Some(Some(io));
+        self
+    }
+
+    /// Makes a CPU lane without an I/O lane, for code that has no Tokio runtime, or more than one: a
+    /// `static`, a library, a program on another executor, a test suite where each test has a
+    /// runtime of its own.
+    ///
+    /// The lane is bound to no runtime. Any thread may build it, with a Tokio runtime around or
+    /// not, and it ends with its `CpuRuntime` alone. Closures, futures, streams, permits, deadlines,
+    /// [`Task::within`](crate::Task::within) and the shutdown work as on any lane, and a task can be
+    /// awaited under any executor.
+    ///
+    /// What does I/O is refused:
+    ///
+    /// | in a job | |
+    /// |---|---|
+    /// | [`spawn_io`](crate::Handle::spawn_io), [`Handle::io`](crate::Handle::io), and the adapters for HTTP | the task's error is [`JoinErrorKind::NoIoLane`](crate::JoinErrorKind::NoIoLane) |
+    /// | [`stream_from_io`](crate::Handle::stream_from_io) | the reader gets that error |
+    /// | `tokio::spawn`, sockets and timers of Tokio | Tokio panics: "there is no reactor running". With [`Backend::Runtime`] the first two of these are those of the lane's runtime, which has no I/O driver |
+    /// | [`watch_io`](Self::watch_io) | [`build`](Self::build) fails |
+    ///
+    /// A job may await what a caller has made on a runtime of its own, and passes in: a channel, a
+    /// `tokio::spawn` by a [`Handle`](tokio::runtime::Handle) of Tokio. A forked child builds a
+    /// lane of its own: the parent's has no threads there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::LazyLock;
+    /// use twolane::CpuRuntime;
+    ///
+    /// static CPU: LazyLock<CpuRuntime> =
+    ///     LazyLock::new(|| CpuRuntime::builder().without_io().build().expect("threads"));
+    ///
+    /// let sum = CPU.spawn_cpu(|| (1..=1_000_u64).sum::<u64>());
+    /// assert_eq!(futures::executor::block_on(sum).unwrap(), 500_500);
+    /// ```
+    pub fn without_io(mut self) -> Self {
+        self.io = Some(None);
         self
     }
 
@@ -278,16 +318,22 @@ impl Builder {
         settings.threads = threads::check(self.threads, &settings)?;
         settings.niceness.check()?;
         limits::check(self.limits)?;
-        let io = self.io.or_else(surrounding).ok_or(BuildError::new(
+        let surroundings = || surrounding().map(Some);
+        let io = self.io.or_else(surroundings).ok_or(BuildError::new(
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
-             (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
+             (#[tokio::main], Runtime::enter), name one with Builder::io_handle, or do without \
+             (Builder::without_io)",
         ))?;
+        BuildError::unless(io.is_some() || self.watch_io.is_none(), || {
+            "Builder::watch_io: this lane has no I/O lane to watch (Builder::without_io); leave one \
+             of the two out"
+        })?;
         settings.base_nice = giveway::start().map_err(BuildError::no_thread)?;
         ticker::start_ticker().map_err(BuildError::no_thread)?;
         let (messages, receiver) = mpsc::channel();
         let throttle = self.throttle_to_quota.then(Throttle::new).flatten();
         let lane = Lane::new(settings, throttle, io, messages);
-        BuildError::unless(!lane.io.is_gone(), || {
+        BuildError::unless(lane.io.handle.is_none() || !lane.io.is_gone(), || {
             "the Tokio runtime that was to be the I/O lane has been shut down: \
              give Builder::io_handle the handle of one that runs"
         })?;
@@ -314,7 +360,7 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
         let of_lane = own.level().workers()?.runtime()?;
         (of_lane.id() == current.id()).then(|| own.levels.lane.io.handle.clone())
     };
-    Some(thread::ask_own(io_lane).flatten().unwrap_or(current))
+    thread::ask_own(io_lane).flatten().unwrap_or(Some(current))
 }
 
 /// Starts the threads of all priorities, and waits until each has run its start hook.

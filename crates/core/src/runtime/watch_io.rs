@@ -70,7 +70,8 @@ pub(super) fn start(levels: &Arc<Levels>, watch: Watch) -> Result<(), BuildError
     });
     let watch = watch.thread_name(format!("{}-watch", lane.settings.name));
     let own = lane.clone();
-    let started = watch.start_on(&lane.io.handle, |name, main| {
+    let io = lane.io.handle.as_ref().expect("`build` has checked it");
+    let started = watch.start_on(io, |name, main| {
         let (begun, wait) = mpsc::channel::<()>();
         giveway::spawn(name, move || {
             lane::thread::join_lane(&own, None);

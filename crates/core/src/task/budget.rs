@@ -20,8 +20,9 @@ use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use tokio::runtime::Handle;
 use tokio::task::coop::{self, RestoreOnPending};
+
+use super::ticker;
 
 thread_local! {
     /// Restores a full budget when it is dropped. `None` on a thread that polls futures
@@ -32,8 +33,11 @@ thread_local! {
 
 /// Call at the start of a thread that runs no task of Tokio's: each future of the lane that
 /// it polls has a budget from then on.
-pub(crate) fn enable(io: &Handle) {
-    io.block_on(async { take_full() });
+pub(crate) fn enable() {
+    // Any runtime does.
+    if let Some(runtime) = ticker::timers() {
+        runtime.block_on(async { take_full() });
+    }
 }
 
 /// Call with a full budget.

@@ -280,8 +280,8 @@ impl Extras {
         self.0.as_ref()?.clock.io.as_ref()
     }
 
-    pub(crate) fn hold_clock_of(&mut self, io: &Handle) {
-        self.0.get_or_insert_default().clock.io = Some(io.clone());
+    pub(crate) fn hold_clock_of(&mut self, io: Option<Handle>) {
+        self.0.get_or_insert_default().clock.io = io;
         self.hold_clock();
     }
 

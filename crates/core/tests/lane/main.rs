@@ -26,6 +26,7 @@ mod threads;
 mod tokio_handle;
 mod tokio_tasks;
 mod types;
+mod without_io;
 
 #[cfg(target_os = "linux")]
 #[path = "../support/computing.rs"]

@@ -4,11 +4,11 @@
 use tokio::runtime::Handle;
 
 pub(crate) struct IoLane {
-    pub(crate) handle: Handle,
+    pub(crate) handle: Option<Handle>,
 }
 
 impl IoLane {
-    pub(crate) fn watch(handle: Handle, _close: impl Fn() + Send + 'static) -> Self {
+    pub(crate) fn watch(handle: Option<Handle>, _close: impl Fn() + Send + 'static) -> Self {
         Self { handle }
     }
 
@@ -24,6 +24,6 @@ impl IoLane {
 /// It holds nothing.
 pub(crate) struct Entered;
 
-pub(crate) fn enter_for_drop(_: &Handle) -> Entered {
+pub(crate) fn enter_for_drop(_: Option<&Handle>) -> Entered {
     Entered
 }

@@ -87,7 +87,7 @@ impl Model {
             threads: 1,
             ..ThreadSettings::default()
         };
-        let lane = Lane::new(settings, None, IO.handle().clone(), messages);
+        let lane = Lane::new(settings, None, Some(IO.handle().clone()), messages);
         let weak = Arc::downgrade(&lane);
         let limit = Limit {
             jobs: limit,

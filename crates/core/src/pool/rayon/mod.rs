@@ -184,7 +184,7 @@ fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let _io = lane.io.enter();
-    budget::enable(&lane.io.handle);
+    budget::enable();
     lane_thread::join_level(own, Some(worker.index()));
     lane.settings.hooks.started();
     stack::mark_base();
