@@ -62,7 +62,7 @@ pub(crate) use levels::Levels;
 pub(crate) use queue::RunQueue;
 use registry::Registry;
 pub(crate) use submitter::Submitter;
-pub(crate) use workers::{ThreadHooks, ThreadSettings, Workers};
+pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
     registry: Registry,

@@ -1,6 +1,5 @@
 //! [`Workers`]: the threads that serve a level, as the lane uses them.
-//! [`ThreadSettings`]: the builder's settings for them, with the user's hooks. `pool/` has the two
-//! kinds of workers.
+//! [`ThreadSettings`]: the builder's settings for them. `pool/` has the two kinds of workers.
 
 use std::sync::Arc;
 use std::thread;
@@ -41,7 +40,8 @@ pub(crate) struct ThreadSettings {
     /// How many, per priority.
     pub(crate) threads: usize,
     pub(crate) name: String,
-    pub(crate) hooks: ThreadHooks,
+    /// The user's, which run at the start of each lane thread, in the order in which they were added.
+    pub(crate) start_hooks: Vec<Arc<dyn Fn() + Send + Sync>>,
     /// Whether a job stops the paused Tokio clock while it is under way. Needs `test-util`.
     pub(crate) holds_paused_clock: bool,
     pub(crate) has_histograms: bool,
@@ -69,30 +69,14 @@ impl ThreadSettings {
         }
     }
 
+    pub(crate) fn run_start_hooks(&self) {
+        for hook in &self.start_hooks {
+            panics::run_hook("an `on_thread_start` hook", || hook());
+        }
+    }
+
     /// The names of a priority's threads are this and `-INDEX`.
     pub(crate) fn thread_prefix(&self, priority: Priority) -> String {
         format!("{}{}", self.name, ["-high", "", "-low"][priority.index()])
-    }
-}
-
-type Hook = Arc<dyn Fn() + Send + Sync>;
-
-/// The user's hooks, which run at the start and the end of each lane thread, in the order in which
-/// they were added.
-#[derive(Default)]
-pub(crate) struct ThreadHooks {
-    pub(crate) start: Vec<Hook>,
-    pub(crate) stop: Vec<Hook>,
-}
-
-impl ThreadHooks {
-    pub(crate) fn started(&self) {
-        let run = |hook: &Hook| panics::run_hook("an `on_thread_start` hook", || hook());
-        self.start.iter().for_each(run);
-    }
-
-    pub(crate) fn stopping(&self) {
-        let run = |hook: &Hook| panics::run_hook("an `on_thread_stop` hook", || hook());
-        self.stop.iter().for_each(run);
     }
 }

@@ -79,7 +79,9 @@ impl Builder {
     ///
     /// The threads of every priority run it. It runs after twolane's own preparations (the
     /// nice value is set) and before any job. All hooks run, in the order in which they
-    /// were added. The lane logs a panic of a hook, and the thread goes on.
+    /// were added. The lane logs a panic of a hook, and the thread goes on. For the end of a thread,
+    /// leave a value in a `thread_local!`: its destructor runs then, and a
+    /// [`shutdown`](crate::CpuRuntime::shutdown) waits for it.
     ///
     /// With [`Backend::Runtime`](crate::Backend::Runtime) the threads of that runtime's blocking
     /// pool run it too.
@@ -90,21 +92,7 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().on_thread_start(|| println!("hello"));
     /// ```
     pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.settings.hooks.start.push(Arc::new(hook));
-        self
-    }
-
-    /// Adds a hook that each computing thread of the lane runs when it ends.
-    ///
-    /// The rest is as for [`on_thread_start`](Self::on_thread_start).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = twolane::CpuRuntime::builder().on_thread_stop(|| println!("bye"));
-    /// ```
-    pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.settings.hooks.stop.push(Arc::new(hook));
+        self.settings.start_hooks.push(Arc::new(hook));
         self
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use crate::priorities::ALL;
+use crate::support::at_end::at_thread_end;
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
 use rayon::prelude::*;
 use twolane_core::{Backend, Builder};
@@ -41,6 +42,16 @@ fn noting(calls: &Calls, what: &'static str) -> impl Fn() + Send + Sync + 'stati
     move || calls.lock().unwrap().push((what, thread_name()))
 }
 
+/// A start hook that has its thread note its end.
+fn noting_the_end(calls: &Calls) -> impl Fn() + Send + Sync + 'static {
+    let calls = calls.clone();
+    move || {
+        // There, a thread has no name any more.
+        let (calls, name) = (calls.clone(), thread_name());
+        at_thread_end(move || calls.lock().unwrap().push(("stop", name)));
+    }
+}
+
 fn on(calls: &Calls, thread: &str) -> Vec<&'static str> {
     let calls = calls.lock().unwrap();
     let here = calls.iter().filter(|(_, name)| name == thread);
@@ -67,9 +78,7 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             lane.on_thread_start(noting(&calls, "start 1"))
                 .on_thread_start(|| panic!("a start hook's own fault"))
                 .on_thread_start(noting(&calls, "start 2"))
-                .on_thread_stop(noting(&calls, "stop 1"))
-                .on_thread_stop(|| panic!("a stop hook's own fault"))
-                .on_thread_stop(noting(&calls, "stop 2"))
+                .on_thread_start(noting_the_end(&calls))
         };
         let Lanes { cpu, io: _io } = lanes_with(backend, 2, hooks);
         // `build` returns when the threads are ready: nothing to wait for.
@@ -84,11 +93,11 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             let mut calls = on(&calls, thread);
             jobs += calls.iter().filter(|what| **what == "job").count();
             calls.retain(|what| *what != "job");
-            let all = ["start 1", "start 2", "stop 1", "stop 2"];
+            let all = ["start 1", "start 2", "stop"];
             assert_eq!(calls, all, "{thread}");
         }
         assert_eq!(jobs, 1);
-        let others = calls.lock().unwrap().len() - THREADS.len() * 4 - 1;
+        let others = calls.lock().unwrap().len() - THREADS.len() * 3 - 1;
         assert_eq!(others, 0, "{:?}", calls.lock().unwrap());
     });
 }
@@ -125,7 +134,7 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
     let calls = Calls::default();
     let Lanes { cpu, io: _io } = lanes_with(Backend::Runtime, 2, |lane| {
         lane.on_thread_start(noting(&calls, "start"))
-            .on_thread_stop(noting(&calls, "stop"))
+            .on_thread_start(noting_the_end(&calls))
     });
     let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
     let job = cpu.spawn(twolane_core::in_cpu_context(blocking));

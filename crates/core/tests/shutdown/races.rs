@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
+use crate::support::at_end::at_thread_end;
 use crate::support::{Stuck, on_both, with_both};
 use futures::FutureExt;
 use futures::executor::block_on;
@@ -96,11 +97,12 @@ fn a_lane_that_closes_in_its_build_ends_whole() {
             let lane = CpuRuntime::builder().backend(backend).worker_threads(2);
             let lane = lane.io_handle(handle).on_thread_start(move || {
                 starts.fetch_add(1, SeqCst);
+                let ends = ends.clone();
+                at_thread_end(move || _ = ends.fetch_sub(1, SeqCst));
                 if let Some(io) = io.lock().unwrap().take() {
                     io.shutdown_background();
                 }
             });
-            let lane = lane.on_thread_stop(move || _ = ends.fetch_sub(1, SeqCst));
             let cpu = lane.build().unwrap();
             assert!(cpu.shutdown().wait().is_empty());
             assert_eq!(alive.load(SeqCst), 0);

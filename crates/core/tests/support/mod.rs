@@ -6,6 +6,7 @@
     reason = "each test binary uses a part of it"
 )]
 
+pub mod at_end;
 pub mod busy;
 pub mod cgroup;
 pub mod child;

@@ -186,10 +186,9 @@ fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
     let _io = lane.io.enter();
     budget::enable();
     lane_thread::join_level(own, Some(worker.index()));
-    lane.settings.hooks.started();
+    lane.settings.run_start_hooks();
     stack::mark_base();
     worker.run();
-    lane.settings.hooks.stopping();
     lane_thread::leave_level();
 }
 

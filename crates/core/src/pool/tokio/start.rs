@@ -10,7 +10,7 @@ use ::tokio::runtime::Builder;
 
 use super::stranded::Stranded;
 use super::{CpuTokio, DrainTasks, SPARE_DRAIN_TASKS};
-use crate::lane::{Submitter, ThreadHooks, ThreadSettings, Workers, thread as lane_thread};
+use crate::lane::{Submitter, ThreadSettings, Workers, thread as lane_thread};
 use crate::panics;
 use crate::trace::warn_of_block_in_place;
 
@@ -46,12 +46,11 @@ impl CpuTokio {
             }
             // An error only means that the workers are up and the receiver is gone.
             let _ = started.send(());
-            in_io_context(ThreadHooks::started);
+            lane_thread::ask_own(|own| {
+                let _io = own.levels.lane.io.enter();
+                own.levels.lane.settings.run_start_hooks();
+            });
             let _ = ready.send(());
-        };
-        let on_stop = move || {
-            in_io_context(ThreadHooks::stopping);
-            lane_thread::leave_level();
         };
         let stranded = Arc::new(Stranded::new(threads));
         let on_park = {
@@ -84,7 +83,7 @@ impl CpuTokio {
             .on_thread_start(on_start)
             .on_thread_park(on_park)
             .on_thread_unpark(on_unpark)
-            .on_thread_stop(on_stop);
+            .on_thread_stop(lane_thread::leave_level);
         if let Some(size) = lane.settings.stack_size {
             builder.thread_stack_size(size);
         }
@@ -114,14 +113,6 @@ impl CpuTokio {
             stranded,
         }))
     }
-}
-
-/// Runs hooks of the user inside the context in which jobs run.
-fn in_io_context(run: fn(&ThreadHooks)) {
-    lane_thread::ask_own(|own| {
-        let _io = own.levels.lane.io.enter();
-        run(&own.levels.lane.settings.hooks);
-    });
 }
 
 /// Checks that the system can start the threads of a priority, and one more.
