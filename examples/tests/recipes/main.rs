@@ -6,6 +6,8 @@
 mod axum_example;
 #[path = "../../recipes/batch_on_low.rs"]
 mod batch_on_low;
+#[path = "../../recipes/dedicated_executor.rs"]
+mod dedicated_executor;
 #[path = "../../recipes/from_spawn_blocking.rs"]
 mod from_spawn_blocking;
 #[path = "../../recipes/many_tasks.rs"]
@@ -22,6 +24,7 @@ mod support;
 mod tenants;
 
 mod batch;
+mod executor;
 mod many;
 mod moved;
 mod passwords;

@@ -119,8 +119,8 @@ impl Builder {
     /// | [`watch_io`](Self::watch_io) | [`build`](Self::build) fails |
     ///
     /// A job may await what a caller has made on a runtime of its own, and passes in: a channel, a
-    /// `tokio::spawn` by a [`Handle`](tokio::runtime::Handle) of Tokio. A forked child builds a
-    /// lane of its own: the parent's has no threads there.
+    /// `tokio::spawn` by a [`Handle`](tokio::runtime::Handle) of Tokio. After a `fork`, the child
+    /// builds a lane anew: the parent's, also in a `static`, has no threads there.
     ///
     /// # Examples
     ///
