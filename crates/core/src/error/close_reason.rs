@@ -10,16 +10,18 @@ pub(crate) enum CloseReason {
     /// Also of the jobs that were there then.
     IoRuntimeGone,
     Expired,
+    NoThreads,
 }
 
 impl CloseReason {
     /// In the order of their discriminants.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Cancelled,
         Self::ShutDown,
         Self::Dropped,
         Self::IoRuntimeGone,
         Self::Expired,
+        Self::NoThreads,
     ];
 
     /// Whether the program itself asked for the end: by a cancel or a deadline.
@@ -43,6 +45,10 @@ impl CloseReason {
                  (in tests: one per #[tokio::test], not one for the process)"
             }
             Self::Expired => "the job's deadline passed before its end",
+            Self::NoThreads => {
+                "the operating system gave the CPU lane no threads for this priority: give lanes fewer \
+                 (Builder::worker_threads), or the process more"
+            }
         }
     }
 }

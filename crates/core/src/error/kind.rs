@@ -36,6 +36,10 @@ pub enum JoinErrorKind {
     /// What was to run on the I/O lane of a [`CpuRuntime`](crate::CpuRuntime) that has none
     /// ([`Builder::without_io`](crate::Builder::without_io)).
     NoIoLane,
+    /// The operating system gave no threads when the first job of a [`Priority`](crate::Priority) came.
+    /// The next one asks again. (Without threads for `Priority::Normal` there is no lane: that is a
+    /// [`BuildError`](crate::BuildError).)
+    NoThreads,
     /// The queue was full: as many jobs as the priority's
     /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended. Or the job
     /// would have waited for longer than its [`max_wait`](crate::Builder::max_wait).
@@ -58,6 +62,7 @@ impl From<CloseReason> for JoinErrorKind {
             CloseReason::ShutDown | CloseReason::Dropped => Self::Shutdown,
             CloseReason::IoRuntimeGone => Self::IoRuntimeGone,
             CloseReason::Expired => Self::Expired,
+            CloseReason::NoThreads => Self::NoThreads,
         }
     }
 }

@@ -22,7 +22,7 @@ impl Handle {
         self.submitter.priority
     }
 
-    /// Returns the number of threads of each priority that is in use.
+    /// Returns how many threads this handle's priority has, once it is in use.
     ///
     /// # Examples
     ///
@@ -33,7 +33,8 @@ impl Handle {
     /// assert_eq!(cpu.handle().worker_threads(), 3);
     /// ```
     pub fn worker_threads(&self) -> usize {
-        self.submitter.levels.lane.settings.threads
+        let settings = &self.submitter.levels.lane.settings;
+        settings.threads(self.submitter.priority)
     }
 
     /// Completes when the CPU lane is shut down, or its I/O runtime ends.

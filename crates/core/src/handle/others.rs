@@ -6,6 +6,7 @@ use std::time::Instant;
 use stallwatch::Name;
 
 use super::{EnterGuard, Handle, IoHandle, NoCurrentHandle};
+use crate::backend::Backend;
 use crate::key::Key;
 use crate::lane::thread;
 use crate::priority::Priority;
@@ -296,7 +297,9 @@ impl Handle {
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
     /// [priority](Self::with_priority), for libraries that take one. `None` with
     /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no
-    /// Tokio workers, and inside a start hook.
+    /// Tokio workers, inside a start hook, after a shutdown of a lane that has not used the priority,
+    /// and if the operating system gives it no threads. The first call for a priority that is not in use
+    /// starts its threads, and blocks until they have run their start hooks.
     ///
     /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
     /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but
@@ -329,6 +332,9 @@ impl Handle {
     /// # }
     /// ```
     pub fn tokio_handle(&self) -> Option<tokio::runtime::Handle> {
-        self.submitter.level().workers()?.runtime().cloned()
+        let levels = &self.submitter.levels;
+        let has_one = levels.lane.settings.backend == Backend::Runtime;
+        let level = (has_one && !thread::is_starting(levels)).then(|| self.submitter.level());
+        level?.started()?.runtime().cloned()
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::Handle;
 use crate::backend::Backend;
 use crate::bridge::spawn_io::spawn_io;
-use crate::error::JoinError;
+use crate::error::{CloseReason, JoinError};
+use crate::lane::thread;
 use crate::pace::Step;
 use crate::panics;
 use crate::task::{
@@ -243,13 +244,16 @@ impl Handle {
              build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
         );
         self.submitter.check_open()?;
-        let Some(workers) = self.submitter.level().workers() else {
-            panic!(
-                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
-                 runs the hook. Spawn a job there, and don't wait for it"
-            );
-        };
+        assert!(
+            !thread::is_starting(&self.submitter.levels),
+            "`install` in an `on_thread_start` hook: it may wait for the very thread that runs the \
+             hook. Spawn a job there, and don't wait for it"
+        );
         assert_may_block();
+        let Some(workers) = self.submitter.level().started() else {
+            let closed = self.submitter.check_open().err();
+            return Err(closed.unwrap_or(CloseReason::NoThreads).into());
+        };
         // Counted and timed as a job.
         let sites = &self.submitter.level().counters.sites;
         let site = self.submitter.site_or_caller();

@@ -24,6 +24,7 @@
 //! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
 //!   So a deadline needs no Tokio timer, holds on any runtime, and holds while Tokio's
 //!   clock is paused.
+//! - **Threads.** It has the launcher start those of a priority (`launcher.rs`).
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
 //!   pause; see `pool/rayon/mod.rs`.
 //!
@@ -47,6 +48,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use super::launcher::{Reply, Start, launch};
 use super::{Levels, Submitter, discard, thread};
 use crate::panics;
 use crate::priority::Priority;
@@ -66,6 +68,8 @@ pub(crate) enum Message {
     Reaped,
     /// A lane thread has ended.
     ThreadEnded,
+    /// The threads of a priority are needed.
+    Start(Priority, Reply),
     /// Do this then.
     At(Instant, Due),
 }
@@ -82,6 +86,7 @@ const BATCH: usize = 256;
 
 struct Control {
     levels: Arc<Levels>,
+    start: Start,
     reaper: Option<Sender<Vec<Arc<dyn Runnable>>>>,
     /// Batches of jobs that the reaper has not dropped yet.
     unreaped: usize,
@@ -96,10 +101,16 @@ struct Control {
 }
 
 /// Starts the control thread of a lane.
-pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Result<()> {
+pub(crate) fn start(
+    levels: Arc<Levels>,
+    receiver: Receiver<Message>,
+    start: Start,
+) -> io::Result<()> {
     let name = format!("{}-control", levels.lane.settings.name);
     spawn(name, move || {
-        as_lane_thread(&levels.clone(), || Control::new(levels).run(receiver));
+        as_lane_thread(&levels.clone(), || {
+            Control::new(levels, start).run(receiver)
+        });
     })
     .map(drop)
 }
@@ -137,9 +148,10 @@ fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Runnable>
 }
 
 impl Control {
-    fn new(levels: Arc<Levels>) -> Self {
+    fn new(levels: Arc<Levels>, start: Start) -> Self {
         Self {
             levels,
+            start,
             reaper: None,
             unreaped: 0,
             has_queued: false,
@@ -237,6 +249,9 @@ impl Control {
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
+            Message::Start(priority, reply) => {
+                launch(&self.levels, priority, self.start, reply);
+            }
             Message::At(at, due) => self.add(at, due),
         }
     }
@@ -265,7 +280,8 @@ impl Control {
                 Some(jobs) => {
                     self.next_suspended = Some(first + BATCH);
                     // A registered job may be queued as well, if its waker was called.
-                    closed = self.levels.lane.close_all(jobs);
+                    let lane = &self.levels.lane;
+                    closed = lane.close_all(jobs, lane.reason_for_jobs());
                 }
                 None => self.levels.shutdown_workers(),
             }

@@ -7,10 +7,9 @@
 //! calls [`Level::enqueue`] again. (On `Backend::Runtime`, `pool/tokio/` wakes the
 //! workers.)
 //!
-//! **The threads start when the lane is built.** A start hook of the user may submit jobs
-//! before the threads are there. A submitter pushes and then looks for the workers;
-//! [`Level::start`] publishes the workers and then notifies them for all that is queued.
-//! Each has a `SeqCst` fence in between, so one of the two sees the other.
+//! **The threads start when they are needed** (`launcher.rs`), and jobs may come before. A submitter
+//! pushes and then looks for the workers; [`Level::start`] publishes the workers and then notifies
+//! them for all that is queued. Each has a `SeqCst` fence in between, so one of the two sees the other.
 //!
 //! **Obligations.** [liveness] A job that is queued while the lane is open is popped: some worker
 //! is sure to look at the queue after the push. [liveness] A job that is pushed beside a close is
@@ -26,13 +25,14 @@ use stallwatch::Name;
 use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
+use crate::error::CloseReason;
 use crate::io_lane::enter_for_drop;
 use crate::key::{Key, KeyName};
 use crate::limits::{Limit, Limits};
 use crate::metrics::{KeyUsage, Metrics};
 use crate::pace::{Length, Popped, Shares};
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
+use crate::sync::{AtomicBool, Mutex, Ordering::SeqCst, fence};
 use crate::task::{Counters, Runnable, Worker};
 
 pub(crate) struct Level {
@@ -46,8 +46,12 @@ pub(crate) struct Level {
     /// The level one of whose threads runs short jobs of this one (`help.rs`).
     pub(super) helper: Option<Arc<Self>>,
     pub(super) is_helped: AtomicBool,
-    /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
+    /// Not set before the threads have started.
     workers: OnceLock<Arc<dyn Workers>>,
+    /// A job has asked for them.
+    pub(super) is_asked: AtomicBool,
+    /// Who starts them holds it.
+    pub(super) launching: Mutex<()>,
     /// These were told to end.
     is_shut_down: AtomicBool,
 }
@@ -55,18 +59,21 @@ pub(crate) struct Level {
 impl Level {
     pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Limit) -> Self {
         let settings = &lane.settings;
-        let shares = Arc::new(Shares::new(settings.threads, limit.wait));
-        let keeps_apart = priority == Priority::High && settings.threads > 1;
+        let threads = settings.threads(priority);
+        let shares = Arc::new(Shares::new(threads, limit.wait));
+        let keeps_apart = priority == Priority::High && threads > 1;
         Self {
             lane: lane.clone(),
             priority,
             queue: RunQueue::new(shares.clone()),
-            limits: Limits::new(limit, settings.threads, &shares),
-            counters: Counters::new(settings.threads, settings.has_histograms),
+            limits: Limits::new(limit, threads, &shares),
+            counters: Counters::new(threads, settings.has_histograms),
             cores: keeps_apart.then(Cores::new),
             helper: None,
             is_helped: AtomicBool::new(false),
             workers: OnceLock::new(),
+            is_asked: AtomicBool::new(false),
+            launching: Mutex::new(()),
             is_shut_down: AtomicBool::new(false),
         }
     }
@@ -86,6 +93,17 @@ impl Level {
     /// `None` before the threads have started.
     pub(crate) fn workers(&self) -> Option<&dyn Workers> {
         self.workers.get().map(|workers| &**workers)
+    }
+
+    /// The same, started if they are not. Then it waits for them, unless the lane is closed: the control
+    /// thread runs user code only then. `None` if the system gives none. Not in a
+    /// [start hook](thread::is_starting) of the lane.
+    pub(crate) fn started(&self) -> Option<&dyn Workers> {
+        if self.workers().is_none() && !self.lane.is_closed() {
+            // The caller finds that there are none.
+            let _ = self.start_and_wait();
+        }
+        self.workers()
     }
 
     /// Whether there is a job for its workers.
@@ -148,8 +166,9 @@ impl Level {
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
         fence(SeqCst);
-        if let Some(workers) = self.workers() {
-            workers.notify(self);
+        match self.workers() {
+            Some(workers) => workers.notify(self),
+            None => self.ask_for_workers(),
         }
         if is_short && key.is_none() {
             self.call_for_help();
@@ -158,7 +177,7 @@ impl Level {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the
             // queue now.
-            self.reap_queued();
+            self.reap_queued(self.lane.reason_for_jobs());
         }
     }
 
@@ -178,21 +197,21 @@ impl Level {
     /// Closes up to `most` queued jobs, which resolves their tasks. It does not drop their
     /// work, since a user destructor may block. The caller does that with
     /// [`discard`](discard), on a thread that may block.
-    pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Runnable>> {
+    pub(super) fn close_queued(&self, most: usize, reason: CloseReason) -> Vec<Arc<dyn Runnable>> {
         let mut popped = Popped::default();
         let queued = iter::from_fn(|| {
             let job = self.queue.pop(&mut popped);
             self.queue.end_turn(&mut popped);
             job
         });
-        self.lane.close_all(queued.take(most).collect())
+        self.lane.close_all(queued.take(most).collect(), reason)
     }
 
     /// Closes the queued jobs and drops their work, on this thread.
-    fn reap_queued(&self) {
+    pub(super) fn reap_queued(&self, reason: CloseReason) {
         // This may be any thread.
         let _io = enter_for_drop(self.lane.io.handle.as_ref());
-        discard(self.close_queued(usize::MAX));
+        discard(self.close_queued(usize::MAX, reason));
         self.lane.report_lost();
     }
 

@@ -30,7 +30,8 @@ impl Levels {
         let new = |priority: Priority| Level::new(&lane, priority, limits[priority.index()]);
         let [high, mut normal, low] = Priority::ALL.map(new);
         let (high, low) = (Arc::new(high), Arc::new(low));
-        let can_help = lane.settings.backend == Backend::Rayon && lane.settings.threads > 1;
+        let can_help =
+            lane.settings.backend == Backend::Rayon && lane.settings.threads(Priority::High) > 1;
         normal.helper = can_help.then(|| high.clone());
         let shards = |level: Arc<Level>| array::from_fn(|_| Arc::new(Shard::new(level.clone())));
         let levels = [high, Arc::new(normal), low].map(shards);
@@ -104,7 +105,8 @@ impl Levels {
     /// As [`Level::close_queued`].
     pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Runnable>> {
         self.all().fold(Vec::new(), |mut closed, level| {
-            closed.append(&mut level.close_queued(most - closed.len()));
+            let reason = self.lane.reason_for_jobs();
+            closed.append(&mut level.close_queued(most - closed.len(), reason));
             closed
         })
     }

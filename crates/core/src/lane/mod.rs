@@ -28,6 +28,7 @@
 pub(crate) mod control;
 mod help;
 mod keyed;
+mod launcher;
 mod level;
 mod levels;
 mod queue;
@@ -55,6 +56,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Runnable};
 use crate::trace;
 use control::Message;
+pub(crate) use launcher::Start;
 pub(crate) use level::Level;
 pub(crate) use levels::Levels;
 #[cfg(test)]
@@ -177,9 +179,13 @@ impl Lane {
     }
 
     /// Closes jobs, which resolves their tasks, except those that run. It does not drop their work.
-    fn close_all(&self, jobs: Vec<Arc<dyn Runnable>>) -> Vec<Arc<dyn Runnable>> {
+    fn close_all(
+        &self,
+        jobs: Vec<Arc<dyn Runnable>>,
+        reason: CloseReason,
+    ) -> Vec<Arc<dyn Runnable>> {
         for job in &jobs {
-            job.close(self.reason_for_jobs());
+            job.close(reason);
         }
         jobs
     }

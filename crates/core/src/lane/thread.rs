@@ -146,6 +146,14 @@ pub(crate) fn worker_index() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
 
+/// Whether this thread starts, and runs hooks of the user: then the workers of its level, which may wait for
+/// it, are not there.
+pub(crate) fn is_starting(levels: &Arc<Levels>) -> bool {
+    let starts =
+        |own: &Submitter| Arc::ptr_eq(&own.levels, levels) && own.level().workers().is_none();
+    ask_own(starts).unwrap_or(false)
+}
+
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same
 /// Tokio runtime that may become one.
 #[inline]

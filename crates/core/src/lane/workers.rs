@@ -37,8 +37,8 @@ pub(crate) trait Workers: Send + Sync {
 #[derive(Default)]
 pub(crate) struct ThreadSettings {
     pub(crate) backend: Backend,
-    /// How many, per priority.
-    pub(crate) threads: usize,
+    /// How many, by priority.
+    pub(crate) threads: [usize; Priority::ALL.len()],
     pub(crate) name: String,
     /// The user's, which run at the start of each lane thread, in the order in which they were added.
     pub(crate) start_hooks: Vec<Arc<dyn Fn() + Send + Sync>>,
@@ -58,6 +58,10 @@ impl ThreadSettings {
     /// That of the threads of a priority.
     pub(crate) fn nice(&self, priority: Priority) -> i32 {
         self.niceness.weight(priority).nice(self.base_nice)
+    }
+
+    pub(crate) fn threads(&self, priority: Priority) -> usize {
+        self.threads[priority.index()]
     }
 
     /// A thread with that stack.

@@ -1,7 +1,7 @@
 //! [`Builder`]: checks the settings and builds a [`CpuRuntime`].
 
-use std::sync::{Arc, mpsc};
-use std::{fmt, io};
+use std::fmt;
+use std::sync::mpsc;
 
 use giveway::Throttle;
 use stallwatch::Watch;
@@ -12,10 +12,9 @@ use crate::build_error::BuildError;
 use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control;
-use crate::lane::{Lane, Levels, Submitter, ThreadSettings, thread};
+use crate::lane::{Lane, Levels, Start, Submitter, ThreadSettings, thread};
 use crate::limits::Limit;
 use crate::niceness::Niceness;
-use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
 use crate::task::ticker;
@@ -43,7 +42,7 @@ use crate::task::ticker;
 pub struct Builder {
     /// `None`: the runtime that surrounds `build`. `Some(None)`: no I/O lane.
     io: Option<Option<tokio::runtime::Handle>>,
-    pub(super) threads: Option<usize>,
+    pub(super) threads: [Option<usize>; Priority::ALL.len()],
     pub(super) limits: [Limit; Priority::ALL.len()],
     throttle_to_quota: bool,
     pub(super) watch_io: Option<Watch>,
@@ -55,7 +54,7 @@ impl Builder {
     pub(crate) fn new() -> Self {
         Self {
             io: None,
-            threads: None,
+            threads: Default::default(),
             limits: Default::default(),
             throttle_to_quota: true,
             watch_io: None,
@@ -278,9 +277,12 @@ impl Builder {
         self
     }
 
-    /// Starts the threads of every [`Priority`], and returns when they are ready.
+    /// Starts the threads of [`Priority::Normal`], and returns when they are ready.
     ///
-    /// It blocks until every thread has run its start hooks.
+    /// It blocks until each has run its start hooks. The threads of another priority start when its
+    /// first job comes. That takes some milliseconds, and blocks nobody. If the operating system
+    /// gives none then, the jobs that wait end with
+    /// [`JoinErrorKind::NoThreads`](crate::JoinErrorKind::NoThreads), and the next one asks again.
     ///
     /// # Cores
     ///
@@ -338,7 +340,11 @@ impl Builder {
              give Builder::io_handle the handle of one that runs"
         })?;
         let levels = Levels::new(lane.clone(), self.limits);
-        control::start(levels.clone(), receiver).map_err(BuildError::no_thread)?;
+        let start: Start = match lane.settings.backend {
+            Backend::Rayon => pool::rayon::Pool::start,
+            Backend::Runtime => pool::tokio::CpuTokio::start,
+        };
+        control::start(levels.clone(), receiver, start).map_err(BuildError::no_thread)?;
         // Until then the control thread does not end.
         let _started = on_drop(|| lane.thread_ended());
         // From here on an error drops `cpu`, which stops the lane's threads.
@@ -347,7 +353,8 @@ impl Builder {
         if let Some(watch) = self.watch_io {
             watch_io::start(&levels, watch)?;
         }
-        start_workers(levels).map_err(BuildError::no_thread)?;
+        let normal = levels.at(Priority::default());
+        normal.start_and_wait().map_err(BuildError::no_thread)?;
         Ok(cpu)
     }
 }
@@ -361,30 +368,6 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
         (of_lane.id() == current.id()).then(|| own.levels.lane.io.handle.clone())
     };
     thread::ask_own(io_lane).flatten().unwrap_or(Some(current))
-}
-
-/// Starts the threads of all priorities, and waits until each has run its start hook.
-///
-/// A thread of its own spawns them: rayon and Tokio spawn on the calling thread, whose nice value
-/// may be raised.
-fn start_workers(levels: Arc<Levels>) -> io::Result<()> {
-    let (reply, started) = mpsc::channel();
-    let name = format!("{}-launcher", levels.lane.settings.name);
-    giveway::spawn(name, move || {
-        let start = |priority| {
-            let own = Submitter::new(levels.clone(), priority);
-            own.level().start(match levels.lane.settings.backend {
-                Backend::Rayon => pool::rayon::Pool::start(&own)?,
-                Backend::Runtime => pool::tokio::CpuTokio::start(&own)?,
-            });
-            Ok(())
-        };
-        let started = panics::catch(|| Priority::ALL.into_iter().try_for_each(start));
-        let started = started.unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
-        // An error means that the builder is gone, which waits below.
-        let _ = reply.send(started);
-    })?;
-    started.recv().expect("the launcher replies")
 }
 
 impl fmt::Debug for Builder {

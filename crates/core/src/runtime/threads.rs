@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::ThreadSettings;
+use crate::priority::Priority;
 
 /// Below this a thread of the lane, and not a job, would need more.
 const MIN_STACK_SIZE: usize = 64 << 10;
@@ -12,8 +13,9 @@ const MIN_STACK_SIZE: usize = 64 << 10;
 impl Builder {
     /// Sets the number of threads of each [`Priority`](crate::Priority).
     ///
-    /// There are three times as many: each priority has its own. Default:
-    /// [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads), one per core, or fewer
+    /// Each priority has its own: those of `Normal` start with the lane, and those of another one with
+    /// its first job. So there are up to three times as many. (`High` also starts when it is needed to
+    /// run [short jobs](Self::short_jobs_first).) Default: [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads), one per core, or fewer
     /// under a CPU quota. This setting takes precedence over the environment variable
     /// `TWOLANE_CPU_THREADS`.
     ///
@@ -23,7 +25,24 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().worker_threads(1);
     /// ```
     pub fn worker_threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
+        self.threads = [Some(threads); Priority::ALL.len()];
+        self
+    }
+
+    /// Sets the number of threads of one priority, after a
+    /// [`worker_threads`](Self::worker_threads) that sets those of all.
+    ///
+    /// For a priority that should never have all cores: a third of them for small tasks, one for what
+    /// may wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane::{CpuRuntime, Priority};
+    /// let settings = CpuRuntime::builder().worker_threads(8).worker_threads_at(Priority::Low, 2);
+    /// ```
+    pub fn worker_threads_at(mut self, priority: Priority, threads: usize) -> Self {
+        self.threads[priority.index()] = Some(threads);
         self
     }
 
@@ -97,8 +116,11 @@ impl Builder {
     }
 }
 
-/// Returns the number of threads.
-pub(super) fn check(asked: Option<usize>, settings: &ThreadSettings) -> Result<usize, BuildError> {
+/// Returns the number of threads of each priority.
+pub(super) fn check(
+    asked: [Option<usize>; Priority::ALL.len()],
+    settings: &ThreadSettings,
+) -> Result<[usize; Priority::ALL.len()], BuildError> {
     let name = &settings.name;
     BuildError::unless(!name.contains('\0'), || {
         format!("Builder::thread_name({name:?}): a thread's name cannot hold a NUL byte")
@@ -110,11 +132,23 @@ pub(super) fn check(asked: Option<usize>, settings: &ThreadSettings) -> Result<u
              bytes; leave it out for the default of the standard library"
         )
     })?;
-    let Some(threads) = asked else {
-        return default_threads();
+    let is_missing = asked.iter().any(Option::is_none);
+    let default = is_missing.then(default_threads).transpose()?;
+    let of_all = asked.windows(2).all(|two| two[0] == two[1]);
+    const REMEDY: &str = "leave it out";
+    let number = |priority: Priority| match asked[priority.index()] {
+        None => Ok(default.unwrap_or(1)),
+        Some(n) if of_all => {
+            check_number(Some(n), &format!("Builder::worker_threads({n})"), REMEDY)
+        }
+        Some(n) => check_number(
+            Some(n),
+            &format!("Builder::worker_threads_at({priority:?}, {n})"),
+            REMEDY,
+        ),
     };
-    let setting = format!("Builder::worker_threads({threads})");
-    check_number(asked, &setting, "leave it out")
+    let [high, normal, low] = Priority::ALL.map(number);
+    Ok([high?, normal?, low?])
 }
 
 /// See [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads).

@@ -20,7 +20,9 @@ use tokio::sync::oneshot;
 use crate::admission::{Permit, Reserve};
 use crate::error::CloseReason;
 use crate::lane::control::{self, Due, Message};
-use crate::lane::{Lane, Level, Levels, Submitter, ThreadSettings, Workers, thread as lane_thread};
+use crate::lane::{
+    Lane, Level, Levels, Start, Submitter, ThreadSettings, Workers, thread as lane_thread,
+};
 use crate::limits::Limit;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
@@ -80,11 +82,15 @@ struct Model {
 }
 
 impl Model {
-    /// A lane whose threads start as [`start`](Self::start) is called.
+    /// A lane whose threads start when [`start`](Self::start) is called, or a job asks for them.
     fn new(limit: Option<usize>) -> Self {
+        Self::with(limit, |own| Ok(OneWorker::start(own)))
+    }
+
+    fn with(limit: Option<usize>, start: Start) -> Self {
         let (messages, receiver) = mpsc::channel();
         let settings = ThreadSettings {
-            threads: 1,
+            threads: [1; 3],
             ..ThreadSettings::default()
         };
         let lane = Lane::new(settings, None, Some(IO.handle().clone()), messages);
@@ -94,14 +100,14 @@ impl Model {
             wait: None,
         };
         let levels = Levels::new(lane, [limit; 3]);
-        control::start(levels.clone(), receiver).unwrap();
+        control::start(levels.clone(), receiver, start).unwrap();
         Self { levels, lane: weak }
     }
 
     /// As `build` does it.
     fn start(&self) {
-        let own = self.submitter();
-        own.level().start(OneWorker::start(&own));
+        // An error: the lane was closed before.
+        let _ = self.submitter().level().start_and_wait();
         self.levels.lane.thread_ended();
     }
 
@@ -296,5 +302,71 @@ fn a_future_that_is_suspended_beside_a_shutdown_ends_with_it() {
         });
         model.shut_down(Lane::close);
         awaits.join().unwrap();
+    });
+}
+
+/// The threads start with the first job, and another one comes beside it, and the end of the lane.
+#[test]
+fn jobs_that_ask_for_threads_beside_a_shutdown_run_or_end_with_it() {
+    crate::check(|| {
+        let model = Model::new(None);
+        let submits: Vec<_> = (0..2)
+            .map(|_| {
+                let submitter = model.submitter();
+                thread::spawn(move || {
+                    let runs = Runs::default();
+                    let task = (&submitter).closure(runs.closure());
+                    drop(submitter);
+                    runs.check(task, &[CloseReason::ShutDown]);
+                })
+            })
+            .collect();
+        model.levels.lane.thread_ended();
+        model.shut_down(Lane::close);
+        submits.into_iter().for_each(|it| it.join().unwrap());
+    });
+}
+
+#[test]
+fn jobs_that_ask_for_threads_all_run() {
+    crate::check(|| {
+        let model = Model::new(None);
+        let submits: Vec<_> = (0..2)
+            .map(|_| {
+                let submitter = model.submitter();
+                thread::spawn(move || {
+                    let runs = Runs::default();
+                    let task = (&submitter).closure(runs.closure());
+                    drop(submitter);
+                    runs.check(task, &[]);
+                })
+            })
+            .collect();
+        submits.into_iter().for_each(|it| it.join().unwrap());
+        model.levels.lane.thread_ended();
+        model.shut_down(Lane::close);
+    });
+}
+
+/// Each job ends, also one that comes while another's request is refused.
+#[test]
+fn jobs_for_which_the_system_has_no_threads_end() {
+    crate::check(|| {
+        let model = Model::with(None, |_| Err(std::io::ErrorKind::WouldBlock.into()));
+        let submits: Vec<_> = (0..2)
+            .map(|_| {
+                let submitter = model.submitter();
+                thread::spawn(move || {
+                    let runs = Runs::default();
+                    let task = (&submitter).closure(runs.closure());
+                    drop(submitter);
+                    runs.check(task, &[CloseReason::NoThreads]);
+                    assert_eq!(runs.0.load(SeqCst), 0);
+                })
+            })
+            .collect();
+        submits.into_iter().for_each(|it| it.join().unwrap());
+        model.levels.lane.thread_ended();
+        model.shut_down(Lane::close);
     });
 }

@@ -74,7 +74,7 @@ impl Pool {
     /// Starts the workers and waits until each has run its start hook.
     pub(crate) fn start(own: &Submitter) -> io::Result<Arc<dyn Workers>> {
         let level = own.level();
-        let threads = level.lane.settings.threads;
+        let threads = level.lane.settings.threads(own.priority);
         let mut workers = Vec::with_capacity(threads);
         // A bare `rayon::spawn` of the user has no awaiter.
         let report = |payload| {

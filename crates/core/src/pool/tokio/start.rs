@@ -25,7 +25,7 @@ impl CpuTokio {
     /// Starts the workers and waits until each has run its start hook.
     pub(crate) fn start(own: &Submitter) -> io::Result<Arc<dyn Workers>> {
         let (lane, priority) = (&own.levels.lane, own.priority);
-        let threads = lane.settings.threads;
+        let threads = lane.settings.threads(priority);
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
         // Relaxed, as for `next_name` below: the numbers only have to differ.
@@ -73,7 +73,7 @@ impl CpuTokio {
         let next_name = AtomicUsize::new(0);
         let prefix = lane.settings.thread_prefix(priority);
         let name = move || format!("{prefix}-{}", next_name.fetch_add(1, Relaxed));
-        try_threads(&lane.settings)?;
+        try_threads(&lane.settings, threads)?;
         let mut builder = Builder::new_multi_thread();
         builder
             .worker_threads(threads)
@@ -122,14 +122,14 @@ impl CpuTokio {
 /// threads, `build` hangs. So this function checks before. Other programs, or this one's
 /// allocator, may still take the room in between: then a thread of its own hangs, and `start`
 /// gives up after some [`START_LIMIT`].
-fn try_threads(settings: &ThreadSettings) -> io::Result<()> {
+fn try_threads(settings: &ThreadSettings, threads: usize) -> io::Result<()> {
     let barrier = Mutex::new(());
     thread::scope(|scope| {
         let closed = barrier.lock();
         // An allocation: the allocator may take memory for each thread that has one.
         let wait = || drop(black_box(Box::new(barrier.lock())));
         let start = |_| settings.thread().spawn_scoped(scope, wait);
-        let threads = (0..=settings.threads).map(start);
+        let threads = (0..=threads).map(start);
         let outcome = threads.collect::<io::Result<Vec<_>>>();
         drop(closed);
         // Join them, so that the system no longer counts them.
