@@ -21,6 +21,7 @@
 //! | What can I set? | [`settings`] |
 //! | How do I test code that has a lane? | [`testing`] |
 //! | What if one machine is not enough? | [`machines`] |
+//! | How do I move in, with a pool, an executor or a second runtime? | [`move_in`] |
 //! | What else could I do? | [`alternatives`] |
 //!
 //! For engines, and futures that compute:
@@ -55,6 +56,7 @@ macro_rules! pages {
         /// [timeouts]: crate::guide::timeouts
         /// [testing]: crate::guide::testing
         /// [alternatives]: crate::guide::alternatives
+        /// [move_in]: crate::guide::move_in
         /// [object_store]: crate::guide::object_store
         /// [engines]: crate::guide::engines
         /// [datafusion]: crate::guide::datafusion
@@ -81,6 +83,7 @@ macro_rules! pages {
         /// [query_service.rs]: crate::guide::recipes#a-query-service
         /// [upstream]: crate::guide::datafusion#ballista
         /// [from_spawn_blocking.rs]: crate::guide::recipes#from-spawn_blocking
+        /// [dedicated_executor.rs]: crate::guide::recipes#a-dedicatedexecutor
         /// [batch_on_low.rs]: crate::guide::recipes#a-batch-job-beside-a-service
         /// [many_tasks.rs]: crate::guide::recipes#many-tasks-at-once
         /// [ready.rs]: crate::guide::recipes#readiness
@@ -116,6 +119,7 @@ pages! {
     settings: "../docs/settings.md";
     metrics: "../docs/metrics.md" with "../docs/dashboard.svg" if "prometheus-client", "metrics-facade";
     testing: "../docs/testing.md" if "axum", "test-util";
+    move_in: "../docs/move_in.md";
     alternatives: "../docs/alternatives.md";
     backends: "../docs/backends.md";
 }

@@ -8,3 +8,4 @@ mod cpu_lane;
 mod ends;
 mod named;
 mod setting;
+mod spawned;

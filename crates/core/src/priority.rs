@@ -15,9 +15,10 @@
 /// slice only sometimes. [`Niceness::idle_class_for_low`](crate::Niceness::idle_class_for_low)
 /// gives `Low` what the others leave.
 ///
-/// All threads start with the lane, three for each of
-/// [`Builder::worker_threads`](crate::Builder::worker_threads). A thread without jobs sleeps, and
-/// costs the memory of its stack's first pages.
+/// The threads of `Normal` start with the lane, those of another priority with its first job:
+/// [`Builder::worker_threads`](crate::Builder::worker_threads) each. `High` is also in use once a
+/// [short job](crate::Builder::short_jobs_first) had to pass long ones. A thread without jobs sleeps,
+/// and costs the memory of its stack's first pages.
 ///
 /// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or with
 /// [`Handle::current`](crate::Handle::current), keeps its own priority. Any other
@@ -47,7 +48,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Priority {
-    /// For short jobs that a user waits for.
+    /// For jobs that a user waits for, while they take less than half of the cores, all together. They
+    /// wait for each other: a request of 5 ms belongs here if it would else wait for jobs of 50 ms.
     High = 2,
     /// The default.
     #[default]

@@ -36,7 +36,7 @@ impl History {
     }
 
     /// The last look before that.
-    fn before(&self, begun: Instant) -> Option<(Instant, Times)> {
+    pub(crate) fn before(&self, begun: Instant) -> Option<(Instant, Times)> {
         let mut looks = self.0.iter().rev();
         looks.find(|(at, _)| *at <= begun).copied()
     }

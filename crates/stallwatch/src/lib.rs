@@ -70,6 +70,7 @@ mod spans;
 mod stall;
 mod sync;
 mod thread;
+mod unnamed;
 mod watch;
 mod watcher;
 mod watching;

@@ -66,6 +66,12 @@ impl Probes {
         self.lag.is_some()
     }
 
+    /// When the one under way was sent, if that was then or before.
+    pub(crate) fn sent_before(&self, then: Instant) -> Option<Instant> {
+        self.sent
+            .filter(|sent| self.is_under_way() && *sent <= then)
+    }
+
     pub(crate) fn send(
         &mut self,
         runtime: &Handle,

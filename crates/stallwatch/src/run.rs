@@ -172,6 +172,7 @@ impl Run {
             in_time: self.in_time,
             parks: self.parks.clone(),
             in_polls: self.threads_in_polls(oldest),
+            late_probe: self.probes.sent_before(now - self.settings.threshold),
         };
         let mut stalls = Vec::new();
         for thread in self.threads.values_mut() {

@@ -52,6 +52,9 @@ const CALL_ELSEWHERE: &str = "Call it in `tokio::task::spawn_blocking(move || ..
 const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, \
     `watch(..)` around a future, or the layer `SpanWatch`";
 
+const SPAWNED: &str =
+    "Is it a `tokio::spawn` of a job? Spawn by the handle of the job's pool there";
+
 /// A poll that keeps a thread from its other tasks for longer than the threshold.
 ///
 /// It is reported while it lasts, or if it [is over](Self::is_over) before the watch has seen it
@@ -309,6 +312,9 @@ impl fmt::Display for Stall {
         )?;
         match self.culprit {
             Some(_) => Ok(()),
+            None if self.offload.is_some() && self.cause == Cause::Computes => {
+                write!(f, ". {SPAWNED}. {HAVE_ITS_NAME}")
+            }
             None => write!(f, ". {HAVE_ITS_NAME}"),
         }
     }

@@ -23,6 +23,7 @@ use crate::kernel::{Doing, ThreadFiles, Times};
 use crate::pool::Pool;
 use crate::record::{Activity, Ended, Kind, Record};
 use crate::stall::{Cause, Stall};
+use crate::unnamed::Unnamed;
 
 /// How long work may wait in one call, if it may compute as long as it likes.
 const MAY_WAIT: Duration = Duration::from_secs(1);
@@ -40,6 +41,8 @@ pub(crate) struct View<'a> {
     pub(crate) parks: Vec<u64>,
     /// How many threads of the runtime are inside of polls that are watched.
     pub(crate) in_polls: usize,
+    /// When the probe was sent that waits for longer than the threshold, if there is one.
+    pub(crate) late_probe: Option<Instant>,
 }
 
 impl View<'_> {
@@ -68,6 +71,7 @@ pub(crate) struct Thread {
     /// The last call in code that is not watched: how often the thread had got a core by then, and
     /// the parks of all workers when it was first seen. None, if it is on no worker.
     call: (u64, Vec<u64>),
+    unnamed: Unnamed,
 }
 
 impl Kernel for Option<ThreadFiles> {
@@ -90,6 +94,7 @@ impl Thread {
             seen: 0,
             ended: 0,
             call: (0, Vec::new()),
+            unnamed: Unnamed::default(),
         }
     }
 
@@ -211,8 +216,13 @@ impl Thread {
             (None, _) if is_worker => (self.call(view).map(What::Call), 2 * view.threshold),
             (None, _) => (None, view.threshold),
         };
-        let stuck = self.detector.look(view.now, what, limit, &mut self.files)?;
-        Some(self.stall(view, activity, stuck))
+        let is_explained = view.in_polls > 0 || !view.is_multi_thread;
+        let probe = view.late_probe.filter(|_| is_worker && !is_explained);
+        let (pace, count) = ((view.now, view.threshold), self.record.count());
+        let times = || self.files.times();
+        let unnamed = self.unnamed.look(pace, count, probe, &self.history, times);
+        let named = self.detector.look(view.now, what, limit, &mut self.files);
+        Some(self.stall(view, activity, named.or(unnamed)?))
     }
 
     /// The call that work waits in which may compute as long as it likes, if that counts now.

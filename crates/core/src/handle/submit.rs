@@ -138,6 +138,10 @@ impl Handle {
     /// an adapter (`twolane::guide::clients`). A future that holds a connection of a pool while it
     /// computes, or waits for one in the pool's queue, keeps it from all others.
     ///
+    /// **`tokio::spawn` inside of it starts a task of the I/O lane**, also one that computes. Use this
+    /// method there, by [`Handle::current`], or for a library that spawns
+    /// [`in_cpu_context`](crate::in_cpu_context).
+    ///
     /// # Errors
     ///
     /// None here. The task returns the [`JoinError`](crate::JoinError).

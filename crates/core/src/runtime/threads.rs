@@ -96,7 +96,8 @@ impl Builder {
 
     /// Adds a hook that each computing thread of the lane runs when it starts.
     ///
-    /// The threads of every priority run it. It runs after twolane's own preparations (the
+    /// The threads of every priority run it, and
+    /// [`Handle::current`](crate::Handle::current) tells which one that is. It runs after twolane's own preparations (the
     /// nice value is set) and before any job. All hooks run, in the order in which they
     /// were added. The lane logs a panic of a hook, and the thread goes on. For the end of a thread,
     /// leave a value in a `thread_local!`: its destructor runs then, and a

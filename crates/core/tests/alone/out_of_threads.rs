@@ -54,9 +54,9 @@ fn child_that_is_short_of_threads() {
                 Err(other) => panic!("{backend:?}, {more}: {other}"),
             }
         };
-        // The threads of the process are there: a control thread, a launcher, and two workers for
-        // each priority. One system may give a thread more than it has promised.
-        assert!((7..=9).contains(&more), "{backend:?}: {more}");
+        // The threads of the process are there: a control thread, a launcher, and two workers. One
+        // system may give a thread more than it has promised.
+        assert!((3..=5).contains(&more), "{backend:?}: {more}");
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
         assert!(cpu.shutdown().wait().is_empty());
     });

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::priorities::ALL;
 use crate::support::at_end::at_thread_end;
-use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, use_all, with_both};
 use rayon::prelude::*;
 use twolane_core::{Backend, Builder};
 
@@ -83,6 +83,11 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
         let Lanes { cpu, io: _io } = lanes_with(backend, 2, hooks);
         // `build` returns when the threads are ready: nothing to wait for.
         for thread in THREADS {
+            let is_in_use = ["cpu-0", "cpu-1"].contains(&thread);
+            assert_eq!(on(&calls, thread).len(), if is_in_use { 2 } else { 0 });
+        }
+        use_all(&cpu);
+        for thread in THREADS {
             assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
         }
         let job = cpu.spawn_cpu(noting(&calls, "job"));
@@ -118,6 +123,7 @@ fn a_start_hook_can_use_the_lane() {
             job.detach();
         };
         let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| lane.on_thread_start(hook));
+        use_all(&cpu);
         for _ in THREADS {
             assert!(count.recv().unwrap().starts_with("cpu-"));
         }
@@ -142,7 +148,8 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
     // that pool as well.
     let blocking = job.wait().unwrap();
     assert_eq!(on(&calls, &blocking), ["start"]);
-    assert_eq!(calls.lock().unwrap().len(), THREADS.len() + 1);
+    // The two workers, and this one.
+    assert_eq!(calls.lock().unwrap().len(), 3);
     cpu.shutdown().wait();
     for thread in ["cpu-0", "cpu-1", "cpu-2"] {
         assert_eq!(on(&calls, thread), ["start", "stop"], "{thread}");

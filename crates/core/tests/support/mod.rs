@@ -19,7 +19,7 @@ pub mod wait;
 use std::sync::mpsc;
 
 pub use limit::{thread_name, time_limit};
-use twolane_core::{Backend, Builder, CpuRuntime};
+use twolane_core::{Backend, Builder, CpuRuntime, Priority};
 
 pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
 
@@ -59,6 +59,14 @@ pub fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) ->
         .build()
         .unwrap();
     Lanes { cpu, io }
+}
+
+/// Has a job on each priority, whose threads start for it.
+pub fn use_all(cpu: &CpuRuntime) {
+    for priority in [Priority::High, Priority::Normal, Priority::Low] {
+        let handle = cpu.handle().with_priority(priority);
+        handle.spawn_cpu(|| ()).wait().unwrap();
+    }
 }
 
 /// The backend that a parent has named to this child, as `TWOLANE_TEST_BACKEND`.

@@ -6,12 +6,12 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::{backend_of_child, child, few_threads, time_limit, with_both};
-use twolane_core::CpuRuntime;
+use twolane_core::{Backend, CpuRuntime, JoinErrorKind, Priority};
 
 /// Not a test by itself: in a process whose group it sets.
 #[test]
 fn child_without_threads() {
-    few_threads::child(|group, _, lane| {
+    few_threads::child(|group, backend, lane| {
         group.limit_threads(1);
         let error = lane().build().unwrap_err();
         // Of the system, not of a setting.
@@ -19,6 +19,23 @@ fn child_without_threads() {
         group.limit_threads("max");
         let cpu = lane().build().unwrap();
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        // None for a priority that was not in use: its jobs are told, and the others go on.
+        let high = cpu.handle().with_priority(Priority::High);
+        group.limit_threads(1);
+        for _ in 0..2 {
+            let refused = high.spawn_cpu(|| 2).wait().unwrap_err();
+            assert_eq!(refused.kind(), JoinErrorKind::NoThreads, "{refused}");
+        }
+        match backend {
+            Backend::Rayon => {
+                let refused = high.install(|| ()).unwrap_err();
+                assert_eq!(refused.kind(), JoinErrorKind::NoThreads);
+            }
+            _ => assert!(high.tokio_handle().is_none()),
+        }
+        assert_eq!(cpu.spawn_cpu(|| 3).wait().unwrap(), 3);
+        group.limit_threads("max");
+        assert_eq!(high.spawn_cpu(|| 4).wait().unwrap(), 4);
         assert!(cpu.shutdown().wait().is_empty());
     });
 }
@@ -49,8 +66,8 @@ fn child_without_room() {
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let used = size.unwrap().trim().trim_end_matches(" kB").parse::<u64>();
     let used = used.unwrap() << 10;
-    // It has twelve. (In between `build` may find room or not.)
-    for half_stacks in (1..=21).step_by(2) {
+    // It has four. (In between `build` may find room or not.)
+    for half_stacks in (1..=5).step_by(2) {
         let room = u64::try_from(STACK).unwrap() * half_stacks / 2;
         let limit = Rlimit {
             current: Some(used + room),

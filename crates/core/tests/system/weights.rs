@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, time_limit, with_both};
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, time_limit, use_all, with_both};
 use twolane_core::{Backend, CpuRuntime, Handle, Niceness, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
@@ -99,10 +99,12 @@ fn start_hooks_run_with_it() {
     with_both(|backend| {
         let (seen, hooks) = std::sync::mpsc::channel();
         let hook = move || seen.send(my_nice()).unwrap();
-        let _lanes = lanes_with(backend, 1, |lane| lane.on_thread_start(hook));
-        for nice in DEFAULT {
-            assert_eq!(hooks.recv().unwrap(), (base + nice).min(19));
-        }
+        let lanes = lanes_with(backend, 1, |lane| lane.on_thread_start(hook));
+        let [high, normal, low] = DEFAULT.map(|nice| (base + nice).min(19));
+        // In the order in which they start: the others are used now.
+        use_all(&lanes.cpu);
+        let seen: Vec<_> = hooks.iter().take(3).collect();
+        assert_eq!(seen, [normal, high, low]);
     });
 }
 

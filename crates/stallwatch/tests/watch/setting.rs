@@ -199,7 +199,7 @@ pub(crate) async fn two_probes(probes: &AtomicU64) {
 }
 
 /// A worker waits until what is returned is dropped.
-fn hold(io: &Runtime) -> Sender<()> {
+pub(crate) fn hold(io: &Runtime) -> Sender<()> {
     let (let_go, wait) = mpsc::channel();
     let (held, is_held) = mpsc::channel();
     drop(io.spawn(async move {

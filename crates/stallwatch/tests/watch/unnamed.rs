@@ -1,10 +1,10 @@
 //! Nothing of it is watched, but its thread is a worker of the runtime.
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 
 use crate::limit::time_limit;
-use crate::setting::{blocks, two_probes, watched};
+use crate::setting::{blocks, hold, two_probes, watched};
 use stallwatch::{Cause, Name, Stall, enter};
 
 #[test]
@@ -21,10 +21,42 @@ fn a_call_that_blocks_is_told_without_a_name() {
     }
 }
 
-/// It may be one long poll, or many short ones. It goes on until a poll with a name is counted,
-/// which the other worker runs.
+/// It may be one long poll, or many short ones: a probe waits for it.
 #[test]
-fn what_computes_without_a_name_is_not_told() {
+fn what_computes_while_no_worker_is_free_is_told_without_a_name() {
+    let _limit = time_limit();
+    for workers in [2, 1] {
+        let mut watched = watched(Some(workers));
+        let (let_go, told) = mpsc::channel::<()>();
+        let others: Vec<_> = (1..workers).map(|_| hold(&watched.io)).collect();
+        let stall = watched.until_told(None, let_go, |watched| {
+            let probes = watched.probes.clone();
+            watched.spawn_and_wait(async move {
+                two_probes(&probes).await;
+                while told.try_recv() != Err(TryRecvError::Disconnected) {}
+            });
+        });
+        drop(others);
+        assert_eq!(*stall.cause(), Cause::Computes);
+        let text = stall.to_string();
+        assert!(
+            text.starts_with("code that is not watched computes for "),
+            "{text}"
+        );
+        assert!(text.contains("WatchLayer"), "{text}");
+        assert!(
+            watched
+                .watcher
+                .stalls_by_culprit()
+                .iter()
+                .any(|it| it.0.is_none())
+        );
+    }
+}
+
+/// The other worker is in a poll with a name until that is counted: it explains why a probe waits.
+#[test]
+fn what_computes_without_a_name_beside_a_poll_that_has_one_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(2));
     let compute = watched.compute("named");
