@@ -46,6 +46,8 @@ pub(crate) struct Probes {
     task_sent: Option<Instant>,
     has_io_driver: Arc<AtomicBool>,
     socket: Option<Socket>,
+    /// When the probe was sent that is late, and the parks of the workers at the look that found it so.
+    late: Option<(Instant, Vec<u64>)>,
 }
 
 impl Probes {
@@ -66,10 +68,28 @@ impl Probes {
         self.lag.is_some()
     }
 
-    /// When the one under way was sent, if that was then or before.
-    pub(crate) fn sent_before(&self, then: Instant) -> Option<Instant> {
-        self.sent
-            .filter(|sent| self.is_under_way() && *sent <= then)
+    /// When the probe was sent that has waited for twice the threshold, if a worker has neither parked
+    /// nor gone on since the look that found it late.
+    pub(crate) fn late(
+        &mut self,
+        now: Instant,
+        threshold: Duration,
+        parks: &[u64],
+    ) -> Option<Instant> {
+        let is_late = |sent: &Instant| now - *sent >= threshold;
+        let sent = self.sent.filter(is_late).filter(|_| self.is_under_way());
+        if self.late.as_ref().map(|(sent, _)| *sent) != sent {
+            self.late = sent.map(|sent| (sent, parks.to_vec()));
+            return None;
+        }
+        let (sent, before) = self.late.as_ref()?;
+        let waits = now - *sent >= 2 * threshold;
+        (waits && have_stood_still(before, parks) > 0).then_some(*sent)
+    }
+
+    /// Whether one more look may tell why the one under way waits.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.is_some()
     }
 
     pub(crate) fn send(
@@ -110,6 +130,13 @@ pub(crate) fn parks(runtime: &Handle) -> Vec<u64> {
     workers
         .map(|worker| metrics.worker_park_unpark_count(worker))
         .collect()
+}
+
+/// How many workers have neither parked nor gone on in between.
+pub(crate) fn have_stood_still(before: &[u64], now: &[u64]) -> usize {
+    let workers = before.iter().zip(now);
+    let still = workers.filter(|(before, now)| before == now && *now % 2 == 0);
+    still.count()
 }
 
 fn spawn(runtime: &Handle, polled: Sender<Lag>, seen: Seen, has_io_driver: Arc<AtomicBool>) {

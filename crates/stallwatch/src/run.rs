@@ -116,7 +116,8 @@ impl Run {
             };
             self.probes.send(&self.runtime, now, is_idle, seen);
             let is_alert = self.alert.is_some_and(|until| now < until);
-            let is_close = is_alert || self.threads.values().any(Thread::is_suspect);
+            let is_close =
+                is_alert || self.probes.is_late() || self.threads.values().any(Thread::is_suspect);
             thread::park_timeout(match is_close {
                 true => CLOSE_PACE,
                 false if is_idle => QUIET_PACE,
@@ -163,16 +164,18 @@ impl Run {
 
     fn look(&mut self, now: Instant, is_idle: bool) -> Vec<Stall> {
         let oldest = self.oldest_probe_of_a_worker();
+        let threshold = self.settings.threshold;
+        let late_probe = self.probes.late(now, threshold, &self.parks);
         let view = View {
             now,
-            threshold: self.settings.threshold,
+            threshold,
             runtime: self.runtime.id(),
             is_multi_thread: self.is_multi_thread(),
             pools: &self.settings.pools,
             in_time: self.in_time,
             parks: self.parks.clone(),
             in_polls: self.threads_in_polls(oldest),
-            late_probe: self.probes.sent_before(now - self.settings.threshold),
+            late_probe,
         };
         let mut stalls = Vec::new();
         for thread in self.threads.values_mut() {

@@ -21,6 +21,7 @@ use crate::detect::{Detector, Kernel, Stuck, What};
 use crate::ended::{self, History};
 use crate::kernel::{Doing, ThreadFiles, Times};
 use crate::pool::Pool;
+use crate::probe::have_stood_still;
 use crate::record::{Activity, Ended, Kind, Record};
 use crate::stall::{Cause, Stall};
 use crate::unnamed::Unnamed;
@@ -41,7 +42,7 @@ pub(crate) struct View<'a> {
     pub(crate) parks: Vec<u64>,
     /// How many threads of the runtime are inside of polls that are watched.
     pub(crate) in_polls: usize,
-    /// When the probe was sent that waits for longer than the threshold, if there is one.
+    /// When the probe was sent that waits for too long, if there is one.
     pub(crate) late_probe: Option<Instant>,
 }
 
@@ -52,9 +53,7 @@ impl View<'_> {
 
     /// How many workers have neither parked nor gone on since these counts.
     pub(crate) fn have_stood_still(&self, since: &[u64]) -> usize {
-        let workers = since.iter().zip(&self.parks);
-        let still = workers.filter(|(before, now)| before == now && *now % 2 == 0);
-        still.count()
+        have_stood_still(since, &self.parks)
     }
 }
 

@@ -1,11 +1,13 @@
 //! [`Unnamed`]: does code without a name compute on a worker, while a probe waits for the runtime?
 //!
 //! Such code says nothing of itself: a poll of it cannot be told from many short ones. But a probe that
-//! waits for longer than the threshold tells that no worker had a turn for it, and the kernel tells how
-//! long each of them has computed since it was sent. So a worker is blamed, once for a probe, if that is
-//! the threshold or more, and nothing with a name has begun or ended on it meanwhile. While a thread of
-//! the runtime is in a poll with a name, that may be what the probe waits for, and nobody is blamed; nor
-//! is the thread of a `current_thread` runtime, which may compute outside of `block_on`.
+//! waits for twice the threshold, while a worker does not park, tells that no worker had a turn for it,
+//! and the kernel tells how long each of them has computed since it was sent. So a worker is blamed, once
+//! for a probe, if that is the threshold or more, and nothing with a name has begun or ended on it
+//! meanwhile. While a thread of the runtime is in a poll with a name, that may be what the probe waits
+//! for, and nobody is blamed; nor is the thread of a `current_thread` runtime, which may compute outside
+//! of `block_on`. On a full machine the thread that takes over the worker of one in `block_in_place` may
+//! begin that late: then the one in there is blamed.
 //!
 //! As in `detect.rs`, only what the thread itself has computed counts: on a machine that is full, a
 //! probe is late without it.

@@ -26,7 +26,7 @@ const LEAST: Duration = Duration::from_millis(1);
 /// |---|---|---|
 /// | [`watch`](crate::watch), [`enter`](crate::enter), `WatchLayer` | named | named, with the call |
 /// | a span, and `SpanWatch` | named | named, with the call |
-/// | nothing | | reported without a name, with the call; not if it waits for a lock, and not on a `current_thread` runtime |
+/// | nothing | reported without a name while a probe waits for it; not on a `current_thread` runtime | reported without a name, with the call; not if it waits for a lock, and not on a `current_thread` runtime |
 ///
 /// Spans and code without a name are only seen on threads that the watch knows to be workers,
 /// since a probe ran there. This takes some seconds.
@@ -91,7 +91,8 @@ impl Watch {
     /// that run or end while the process has no file descriptor left: what the kernel tells of a
     /// thread is in files.
     ///
-    /// A call in code without a name has twice the time, and is reported only while it lasts.
+    /// Code without a name has twice the time, and is reported only while it lasts: a call, and what
+    /// computes while a probe waits, which may be many short polls.
     ///
     /// At least 1 ms: with less, [`start`](Self::start) fails.
     ///

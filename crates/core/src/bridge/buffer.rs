@@ -148,7 +148,7 @@ impl<T> Writer<T> {
 
 impl<T> Drop for Writer<T> {
     fn drop(&mut self) {
-        self.lose(self.if_lost.cause.clone());
+        self.lose(LostReason::Stopped);
     }
 }
 

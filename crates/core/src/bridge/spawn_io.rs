@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use stallwatch::Name;
 
+use crate::error::CloseReason;
 use crate::guard::on_drop;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Submitter, thread};
@@ -36,9 +37,8 @@ fn spawn<F>(submitter: &Submitter, future: F) -> Task<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let io = match submitter.io_runtime() {
-        Ok(io) => io,
-        Err(refused) => return Task::refused(refused),
+    let Ok(io) = submitter.io_runtime() else {
+        return Task::refused(CloseReason::NoIoLane.into());
     };
     let exempt = thread::is_exempt(&submitter.levels).then(|| Arc::new(AtomicBool::new(true)));
     let scope = Scope {

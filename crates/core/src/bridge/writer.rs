@@ -61,14 +61,6 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
         Pump { stream, to: self }
     }
 
-    /// What its reader is told if it is dropped.
-    pub(crate) fn lost_for(mut self, reason: Option<JoinError>) -> Self {
-        if let Some(reason) = reason {
-            self.writer.if_lost.cause = LostReason::Refused(Arc::new(reason));
-        }
-        self
-    }
-
     /// Ends the bridge before its start: the lane takes no pump, for that reason.
     pub(crate) fn refuse(mut self, reason: JoinError) {
         self.writer.lose(LostReason::Refused(Arc::new(reason)));

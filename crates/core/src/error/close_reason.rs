@@ -11,17 +11,20 @@ pub(crate) enum CloseReason {
     IoRuntimeGone,
     Expired,
     NoThreads,
+    /// Of what was for the I/O lane alone.
+    NoIoLane,
 }
 
 impl CloseReason {
     /// In the order of their discriminants.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Cancelled,
         Self::ShutDown,
         Self::Dropped,
         Self::IoRuntimeGone,
         Self::Expired,
         Self::NoThreads,
+        Self::NoIoLane,
     ];
 
     /// Whether the program itself asked for the end: by a cancel or a deadline.
@@ -45,6 +48,10 @@ impl CloseReason {
                  (in tests: one per #[tokio::test], not one for the process)"
             }
             Self::Expired => "the job's deadline passed before its end",
+            Self::NoIoLane => {
+                "this CpuRuntime has no I/O lane, since it was built with Builder::without_io: do the \
+                 I/O in async code of your own, or build one on a Tokio runtime (Builder::io_handle)"
+            }
             Self::NoThreads => {
                 "the operating system gave the CPU lane no threads for this priority: give lanes fewer \
                  (Builder::worker_threads), or the process more"

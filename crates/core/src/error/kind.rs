@@ -63,6 +63,7 @@ impl From<CloseReason> for JoinErrorKind {
             CloseReason::IoRuntimeGone => Self::IoRuntimeGone,
             CloseReason::Expired => Self::Expired,
             CloseReason::NoThreads => Self::NoThreads,
+            CloseReason::NoIoLane => Self::NoIoLane,
         }
     }
 }

@@ -47,8 +47,6 @@ enum Repr {
     Full(Full),
     /// The reader of a stream has taken nothing for so long.
     LateReader(Duration),
-    /// A future for the I/O lane of a lane that has none.
-    NoIoLane,
 }
 
 /// The limit that refuses a job. (Small: each job reserves space for an error.)
@@ -139,10 +137,6 @@ impl JoinError {
         Self::of_unwinding(PanicPayload::new(payload))
     }
 
-    pub(crate) fn no_io_lane() -> Self {
-        Self(Repr::NoIoLane)
-    }
-
     pub(crate) fn full(limit: Full) -> Self {
         Self(Repr::Full(limit))
     }
@@ -180,12 +174,11 @@ impl JoinError {
             Repr::Full(Full::Key(_)) => JoinErrorKind::KeyFull,
             Repr::Full(_) => JoinErrorKind::QueueFull,
             Repr::LateReader(_) => JoinErrorKind::Expired,
-            Repr::NoIoLane => JoinErrorKind::NoIoLane,
         }
     }
 
     /// Returns true if the queue was full, or that of the job's key, the job's deadline passed, or
-    /// the lane was shut down: a service answers 503 to these, or 429 if the
+    /// the lane was shut down, or got no threads: a service answers 503 to these, or 429 if the
     /// [key is full](JoinErrorKind::KeyFull).
     ///
     /// A closure of [`spawn_cpu`](crate::Handle::spawn_cpu) has not run then, unless
@@ -208,8 +201,11 @@ impl JoinError {
     /// assert_eq!(status, 503);
     /// ```
     pub fn is_unavailable(&self) -> bool {
-        use JoinErrorKind::{Expired, KeyFull, QueueFull, Shutdown};
-        matches!(self.kind(), KeyFull | QueueFull | Expired | Shutdown)
+        use JoinErrorKind::{Expired, KeyFull, NoThreads, QueueFull, Shutdown};
+        matches!(
+            self.kind(),
+            KeyFull | QueueFull | Expired | NoThreads | Shutdown
+        )
     }
 
     /// Returns after which time it is worth trying again, if the job was refused because it would
@@ -363,11 +359,6 @@ impl fmt::Display for JoinError {
                 "the reader of the stream took nothing for its `reader_timeout` of {limit:?}: set a \
                  longer one if it may pause, or have a task read on"
             ),
-            Repr::NoIoLane => f.write_str(
-                "this CpuRuntime has no I/O lane, since it was built with Builder::without_io: do \
-                 the I/O in async code of your own, or build one on a Tokio runtime \
-                 (Builder::io_handle)",
-            ),
         }
     }
 }
@@ -379,7 +370,6 @@ impl fmt::Debug for JoinError {
             Repr::Closed(cause) => write!(f, "JoinError::{cause:?}"),
             Repr::Full(limit) => write!(f, "JoinError::{:?}({limit:?})", self.kind()),
             Repr::LateReader(limit) => write!(f, "JoinError::LateReader({limit:?})"),
-            Repr::NoIoLane => f.write_str("JoinError::NoIoLane"),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;
 use crate::bridge::writer::BridgeWriter;
+use crate::error::JoinError;
 use crate::lane::Submitter;
 use crate::task::Task;
 
@@ -88,8 +89,7 @@ impl IoHandle {
     where
         W: Fn(&T) -> usize,
     {
-        let (writer, reader) = BridgeWriter::new(None, limit, size);
-        (writer.lost_for(self.submitter.io_runtime().err()), reader)
+        BridgeWriter::new(None, limit, size)
     }
 
     /// Returns the Tokio handle of the runtime.
@@ -109,7 +109,7 @@ impl IoHandle {
     #[track_caller]
     pub fn runtime(&self) -> &tokio::runtime::Handle {
         let runtime = self.submitter.io_runtime();
-        runtime.unwrap_or_else(|refused| panic!("{refused}"))
+        runtime.unwrap_or_else(|refused| panic!("{}", JoinError::from(refused)))
     }
 
     /// Returns whether the runtime was shut down, or there is none

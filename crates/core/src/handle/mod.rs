@@ -17,6 +17,7 @@ use std::sync::Arc;
 use giveway::{Throttle, Weight};
 
 use crate::lane::Submitter;
+use crate::priority::Priority;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
 
@@ -99,7 +100,8 @@ impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let levels = &self.submitter.levels;
         let lane = &levels.lane;
-        let niced = levels.started().filter(|_| Weight::SUPPORTED);
+        let niced = Priority::ALL.into_iter().filter(|_| Weight::SUPPORTED);
+        let has_io = lane.io.handle.is_some();
         let throttled_to = lane.throttle.as_ref().and_then(Throttle::cores);
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
@@ -109,7 +111,7 @@ impl fmt::Debug for Handle {
             .field("running", &levels.running())
             .field("throttled_to_cores", &throttled_to)
             .field("closed", &lane.is_closed())
-            .field("io_lane_gone", &lane.io.is_gone())
+            .field("io_lane_gone", &has_io.then(|| lane.io.is_gone()))
             .field("nice", &nice.collect::<Vec<_>>())
             .field("nice_refused", &lane.nice_refused.get())
             .field("surroundings", &giveway::surroundings())

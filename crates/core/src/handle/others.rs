@@ -297,9 +297,12 @@ impl Handle {
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
     /// [priority](Self::with_priority), for libraries that take one. `None` with
     /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no
-    /// Tokio workers, inside a start hook, after a shutdown of a lane that has not used the priority,
-    /// and if the operating system gives it no threads. The first call for a priority that is not in use
-    /// starts its threads, and blocks until they have run their start hooks.
+    /// Tokio workers, in the start hook of a worker, after a shutdown of a lane that has not used the
+    /// priority, and if the operating system gives it no threads.
+    ///
+    /// The first call for a priority that is not in use starts its threads, and **blocks** until they have
+    /// run their start hooks: some milliseconds, or ten seconds if the system gives too few. So call it
+    /// once, where the program starts.
     ///
     /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
     /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but

@@ -49,7 +49,8 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = self.io().bridge(limit, size);
-        match self.submitter.check_open() {
+        let io = self.submitter.io_runtime();
+        match io.and_then(|_| self.submitter.check_open()) {
             Err(closed) => writer.refuse(closed.into()),
             Ok(()) => spawn_io(&self.submitter, writer.forward(stream)).detach_quietly(),
         }

@@ -48,13 +48,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::launcher::{Reply, Start, launch};
-use super::{Levels, Submitter, discard, thread};
+use super::launcher::{Launches, Reply, Start};
+use super::{Levels, Submitter, close_all, discard, thread};
+use crate::error::CloseReason;
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::sync::mpsc::{self, Receiver, Sender};
-use crate::sync::spawn;
+use crate::sync::{Ordering::SeqCst, fence, spawn};
 use crate::task::Runnable;
 
 const CALLED: &str = "what the control thread called";
@@ -70,6 +71,8 @@ pub(crate) enum Message {
     ThreadEnded,
     /// The threads of a priority are needed.
     Start(Priority, Reply),
+    /// Their launcher has ended.
+    Started(Priority, io::Result<()>),
     /// Do this then.
     At(Instant, Due),
 }
@@ -87,6 +90,7 @@ const BATCH: usize = 256;
 struct Control {
     levels: Arc<Levels>,
     start: Start,
+    launches: Launches,
     reaper: Option<Sender<Vec<Arc<dyn Runnable>>>>,
     /// Batches of jobs that the reaper has not dropped yet.
     unreaped: usize,
@@ -108,7 +112,7 @@ pub(crate) fn start(
 ) -> io::Result<()> {
     let name = format!("{}-control", levels.lane.settings.name);
     spawn(name, move || {
-        as_lane_thread(&levels.clone(), || {
+        as_lane_thread(&levels.clone(), thread::CONTROL, || {
             Control::new(levels, start).run(receiver)
         });
     })
@@ -120,11 +124,11 @@ pub(crate) fn start(
 /// User code may run in `f`: a destructor, a waker. A socket, a timer or a
 /// `tokio::spawn` there belongs to the I/O runtime, as on any lane thread. A blocking
 /// wait for the lane (`Task::wait`, `Shutdown::wait`) panics there.
-fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
+fn as_lane_thread(levels: &Arc<Levels>, index: usize, f: impl FnOnce()) {
     let _io = levels.lane.io.enter();
     let own = Submitter::new(levels.clone(), Priority::default());
     // It poses as a worker: blocking waits for the lane panic there.
-    thread::join_level(own, Some(0));
+    thread::join_level(own, Some(index));
     f();
     thread::leave_level();
 }
@@ -137,7 +141,7 @@ fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Runnable>
     spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.
         thread::join_lane(&levels.lane, Some(Priority::Normal));
-        as_lane_thread(&levels, || {
+        as_lane_thread(&levels, 0, || {
             for closed in batches {
                 discard(closed);
                 let _ = levels.lane.send_control(Message::Reaped);
@@ -152,6 +156,7 @@ impl Control {
         Self {
             levels,
             start,
+            launches: Launches::default(),
             reaper: None,
             unreaped: 0,
             has_queued: false,
@@ -250,7 +255,18 @@ impl Control {
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
             Message::Start(priority, reply) => {
-                launch(&self.levels, priority, self.start, reply);
+                let own = Submitter::new(self.levels.clone(), priority);
+                self.launches.request(own, self.start, reply);
+            }
+            Message::Started(priority, started) => {
+                if started.is_err() {
+                    let level = self.levels.at(priority);
+                    level.is_asked.store(false, SeqCst);
+                    fence(SeqCst);
+                    let closed = level.close_queued(usize::MAX, CloseReason::NoThreads);
+                    self.reap(closed);
+                }
+                self.launches.end(priority, started);
             }
             Message::At(at, due) => self.add(at, due),
         }
@@ -280,8 +296,8 @@ impl Control {
                 Some(jobs) => {
                     self.next_suspended = Some(first + BATCH);
                     // A registered job may be queued as well, if its waker was called.
-                    let lane = &self.levels.lane;
-                    closed = lane.close_all(jobs, lane.reason_for_jobs());
+                    close_all(&jobs, self.levels.lane.reason_for_jobs());
+                    closed = jobs;
                 }
                 None => self.levels.shutdown_workers(),
             }

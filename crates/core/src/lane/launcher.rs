@@ -4,32 +4,37 @@
 //! is queued there asks for them, and so does a call that needs them at once (`install`,
 //! `tokio_handle`), which waits. The control thread gets the request, since it has the CPU mask and the
 //! signal mask of the thread that built the lane. It spawns the launcher, a thread that ends when the
-//! others are ready: to start them takes time, and user code runs meanwhile (`on_thread_start`).
+//! others are ready: to start them takes time, and user code runs meanwhile (`on_thread_start`). A
+//! request that comes while a launcher of the priority is under way has its answer when that ends.
 //!
 //! **Obligations.** [liveness] A job that is queued where there are no threads begins, or ends with an
 //! error: who pushes it looks for the workers after the push, and the first who finds none asks. If the
-//! system gives no thread, the launcher first lets the next job ask again, and closes the queued ones
-//! after that. So a job that comes beside it is closed, or asks. [safety] A level gets one set of
-//! workers: its launchers take turns. [safety] The lane does not end before its launchers: each counts
-//! as one of its threads. One that is late finds the lane closed, and shuts down what it has started
-//! (`Level::start`).
+//! system gives no thread, the control thread first lets the next job ask again, and closes the queued
+//! ones after that. So a job that comes beside it is closed, or asks. [liveness] Nobody waits for a
+//! thread that waits for it: not in a start hook of the lane, and not on the control thread, where wakers
+//! run. [safety] A level gets one set of workers: there is one launcher at a time. [safety] The lane
+//! does not end before its launchers: each counts as one of its threads. One that is late finds the
+//! lane closed, and shuts down what it has started (`Level::start`).
 
 use std::io;
 use std::sync::Arc;
 
 use super::control::Message;
-use super::{Level, Levels, Submitter, Workers};
-use crate::error::CloseReason;
+use super::{Level, Submitter, Workers};
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::mpsc::{self, Sender};
-use crate::sync::{Ordering::SeqCst, fence, spawn};
+use crate::sync::{Ordering::SeqCst, spawn};
 
 /// Starts the workers of the submitter's priority, and waits until they are ready.
 pub(crate) type Start = fn(&Submitter) -> io::Result<Arc<dyn Workers>>;
 
-/// Whoever waits for them.
+/// Of whoever waits for them.
 pub(crate) type Reply = Sender<io::Result<()>>;
+
+/// By priority: who waits for the launcher that is under way.
+#[derive(Default)]
+pub(super) struct Launches([Option<Vec<Reply>>; Priority::ALL.len()]);
 
 impl Level {
     /// The workers are needed, and no one waits for them.
@@ -42,51 +47,49 @@ impl Level {
         }
     }
 
-    /// Starts the workers, and waits for them. Not on a thread that one of them may wait for.
+    /// Starts the workers, and waits for them. Not on a thread that one of them may wait for. The result is
+    /// for who is the first to ask.
     pub(crate) fn start_and_wait(&self) -> io::Result<()> {
         let (reply, started) = mpsc::channel();
         let _ = self.lane.send_control(Message::Start(self.priority, reply));
-        let gone = |_| Err(io::Error::other("the lane was closed meanwhile"));
-        started.recv().unwrap_or_else(gone)
-    }
-
-    fn start_once(self: &Arc<Self>, start: Start, own: &Submitter) -> io::Result<()> {
-        let _turn = self.launching.lock();
-        if self.workers().is_some() {
-            return Ok(());
-        }
-        let started = panics::catch(|| start(own));
-        let started = started.unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
-        let started = started.map(|workers| self.start(workers));
-        started.inspect_err(|_| self.refuse_workers())
-    }
-
-    /// The system gave no thread.
-    fn refuse_workers(&self) {
-        self.is_asked.store(false, SeqCst);
-        fence(SeqCst);
-        self.reap_queued(CloseReason::NoThreads);
+        started
+            .recv()
+            .unwrap_or_else(|dropped| Err(io::Error::other(dropped)))
     }
 }
 
-/// The control thread calls it.
-pub(super) fn launch(levels: &Arc<Levels>, priority: Priority, start: Start, reply: Reply) {
-    let lane = &levels.lane;
-    if lane.is_closed() {
-        return;
+impl Launches {
+    /// A request, whose reply is dropped if the workers are there or the lane is closed.
+    pub(super) fn request(&mut self, own: Submitter, start: Start, reply: Reply) {
+        let lane = own.levels.lane.clone();
+        let under_way = &mut self.0[own.priority.index()];
+        if let Some(waiting) = under_way {
+            waiting.push(reply);
+        } else if own.level().workers().is_none() && !lane.is_closed() {
+            *under_way = Some(vec![reply]);
+            lane.alive.fetch_add(1, SeqCst);
+            let (priority, name) = (own.priority, format!("{}-launcher", lane.settings.name));
+            if let Err(refused) = spawn(name, move || launch(&own, start)) {
+                let _ = lane.send_control(Message::Started(priority, Err(refused)));
+                lane.thread_ended();
+            }
+        }
     }
-    lane.alive.fetch_add(1, SeqCst);
-    let own = Submitter::new(levels.clone(), priority);
-    let tell = reply.clone();
-    let main = move || {
-        let started = own.level().start_once(start, &own);
-        // An error: no one waits.
-        let _ = reply.send(started);
-        own.levels.lane.thread_ended();
-    };
-    if let Err(refused) = spawn(format!("{}-launcher", lane.settings.name), main) {
-        levels.at(priority).refuse_workers();
-        let _ = tell.send(Err(refused));
-        lane.thread_ended();
+
+    /// The launcher has ended. The first who waits is told how; the others look for the workers.
+    pub(super) fn end(&mut self, priority: Priority, started: io::Result<()>) {
+        let mut waiting = self.0[priority.index()].take().into_iter().flatten();
+        let _ = waiting.next().map(|first| first.send(started));
     }
+}
+
+fn launch(own: &Submitter, start: Start) {
+    let started = panics::catch(|| start(own));
+    let started = started.unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
+    let started = started.map(|workers| own.level().start(workers));
+    let _ = own
+        .levels
+        .lane
+        .send_control(Message::Started(own.priority, started));
+    own.levels.lane.thread_ended();
 }

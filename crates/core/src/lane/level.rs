@@ -24,7 +24,7 @@ use stallwatch::Name;
 
 use super::control::Message;
 use super::queue::RunQueue;
-use super::{Lane, Workers, discard};
+use super::{Lane, Workers, close_all, discard, thread};
 use crate::error::CloseReason;
 use crate::io_lane::enter_for_drop;
 use crate::key::{Key, KeyName};
@@ -32,7 +32,7 @@ use crate::limits::{Limit, Limits};
 use crate::metrics::{KeyUsage, Metrics};
 use crate::pace::{Length, Popped, Shares};
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, Mutex, Ordering::SeqCst, fence};
+use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, Runnable, Worker};
 
 pub(crate) struct Level {
@@ -50,8 +50,6 @@ pub(crate) struct Level {
     workers: OnceLock<Arc<dyn Workers>>,
     /// A job has asked for them.
     pub(super) is_asked: AtomicBool,
-    /// Who starts them holds it.
-    pub(super) launching: Mutex<()>,
     /// These were told to end.
     is_shut_down: AtomicBool,
 }
@@ -73,7 +71,6 @@ impl Level {
             is_helped: AtomicBool::new(false),
             workers: OnceLock::new(),
             is_asked: AtomicBool::new(false),
-            launching: Mutex::new(()),
             is_shut_down: AtomicBool::new(false),
         }
     }
@@ -95,11 +92,10 @@ impl Level {
         self.workers.get().map(|workers| &**workers)
     }
 
-    /// The same, started if they are not. Then it waits for them, unless the lane is closed: the control
-    /// thread runs user code only then. `None` if the system gives none. Not in a
-    /// [start hook](thread::is_starting) of the lane.
+    /// The same, started if they are not. Then it waits for them, but not on the control thread. `None`
+    /// if the system gives none. Not in a [start hook](thread::is_starting) of the lane.
     pub(crate) fn started(&self) -> Option<&dyn Workers> {
-        if self.workers().is_none() && !self.lane.is_closed() {
+        if self.workers().is_none() && thread::worker_index() != Some(thread::CONTROL) {
             // The caller finds that there are none.
             let _ = self.start_and_wait();
         }
@@ -177,7 +173,7 @@ impl Level {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the
             // queue now.
-            self.reap_queued(self.lane.reason_for_jobs());
+            self.reap_queued();
         }
     }
 
@@ -204,14 +200,16 @@ impl Level {
             self.queue.end_turn(&mut popped);
             job
         });
-        self.lane.close_all(queued.take(most).collect(), reason)
+        let closed: Vec<_> = queued.take(most).collect();
+        close_all(&closed, reason);
+        closed
     }
 
     /// Closes the queued jobs and drops their work, on this thread.
-    pub(super) fn reap_queued(&self, reason: CloseReason) {
+    fn reap_queued(&self) {
         // This may be any thread.
         let _io = enter_for_drop(self.lane.io.handle.as_ref());
-        discard(self.close_queued(usize::MAX, reason));
+        discard(self.close_queued(usize::MAX, self.lane.reason_for_jobs()));
         self.lane.report_lost();
     }
 

@@ -50,12 +50,6 @@ impl Levels {
         Priority::ALL.into_iter().map(|priority| self.at(priority))
     }
 
-    /// The priorities whose threads have started.
-    pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
-        let is_started = |level: &&Arc<Level>| level.workers().is_some();
-        self.all().filter(is_started).map(|level| level.priority)
-    }
-
     pub(crate) fn call_sites(&self) -> CallSites {
         let sites = |level: &Arc<Level>| level.counters.call_sites(level.priority);
         let keys = self.all().flat_map(|level| level.keys());

@@ -178,18 +178,6 @@ impl Lane {
         self.control.send(message).map_err(|unsent| unsent.0)
     }
 
-    /// Closes jobs, which resolves their tasks, except those that run. It does not drop their work.
-    fn close_all(
-        &self,
-        jobs: Vec<Arc<dyn Runnable>>,
-        reason: CloseReason,
-    ) -> Vec<Arc<dyn Runnable>> {
-        for job in &jobs {
-            job.close(reason);
-        }
-        jobs
-    }
-
     /// Logs how many detached jobs were closed, in one line for all of them.
     fn report_lost(&self) {
         let jobs = self.lost.swap(0, SeqCst);
@@ -212,6 +200,11 @@ impl Lane {
             panics::run_hook("the log", || trace::warn_of_refused_nice(nice, &text));
         }
     }
+}
+
+/// Closes jobs, which resolves their tasks, except those that run. It does not drop their work.
+fn close_all(jobs: &[Arc<dyn Runnable>], reason: CloseReason) {
+    jobs.iter().for_each(|job| job.close(reason));
 }
 
 /// Drops the work of those jobs that are closed, by the caller or an earlier cancel.

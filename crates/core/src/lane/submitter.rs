@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::scheduler::Scheduler;
 use super::{Level, Levels, thread};
-use crate::error::{CloseReason, JoinError};
+use crate::error::CloseReason;
 use crate::key::Key;
 use crate::priority::Priority;
 use crate::task::{Event, thread_number};
@@ -76,9 +76,13 @@ impl Submitter {
     }
 
     /// The I/O lane's. An error says that there is none.
-    pub(crate) fn io_runtime(&self) -> Result<&Handle, JoinError> {
-        let runtime = self.levels.lane.io.handle.as_ref();
-        runtime.ok_or_else(JoinError::no_io_lane)
+    pub(crate) fn io_runtime(&self) -> Result<&Handle, CloseReason> {
+        self.levels
+            .lane
+            .io
+            .handle
+            .as_ref()
+            .ok_or(CloseReason::NoIoLane)
     }
 
     /// Whether what this thread submits needs no permit.

@@ -15,6 +15,9 @@ use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, thread_local};
 use crate::task::worker::is_running;
 
+/// The worker's index of a control thread.
+pub(crate) const CONTROL: usize = usize::MAX;
+
 struct ThreadContext {
     /// The lane that counts this thread among its own: see [`join_lane`].
     counted_by: Cell<Option<Arc<Lane>>>,

@@ -1,6 +1,5 @@
 //! [`Builder`]: checks the settings and builds a [`CpuRuntime`].
 
-use std::fmt;
 use std::sync::mpsc;
 
 use giveway::Throttle;
@@ -114,12 +113,13 @@ impl Builder {
     /// |---|---|
     /// | [`spawn_io`](crate::Handle::spawn_io), [`Handle::io`](crate::Handle::io), and the adapters for HTTP | the task's error is [`JoinErrorKind::NoIoLane`](crate::JoinErrorKind::NoIoLane) |
     /// | [`stream_from_io`](crate::Handle::stream_from_io) | the reader gets that error |
-    /// | `tokio::spawn`, sockets and timers of Tokio | Tokio panics: "there is no reactor running". With [`Backend::Runtime`] the first two of these are those of the lane's runtime, which has no I/O driver |
+    /// | `tokio::spawn`, timers and sockets of Tokio | Tokio panics: "there is no reactor running". With [`Backend::Runtime`] tasks and timers are those of the lane's runtime, and a socket panics: "IO is disabled" |
     /// | [`watch_io`](Self::watch_io) | [`build`](Self::build) fails |
     ///
     /// A job may await what a caller has made on a runtime of its own, and passes in: a channel, a
-    /// `tokio::spawn` by a [`Handle`](tokio::runtime::Handle) of Tokio. After a `fork`, the child
-    /// builds a lane anew: the parent's, also in a `static`, has no threads there.
+    /// `tokio::spawn` by a [`Handle`](tokio::runtime::Handle) of Tokio. A start hook must not name the
+    /// `static` that waits for it. A forked child has no thread of its parent's lanes, and jobs that it
+    /// submits to them never end: use a `static` after the fork only, or build a lane anew.
     ///
     /// # Examples
     ///
@@ -257,7 +257,7 @@ impl Builder {
     ///
     /// If each thread of `Normal` runs a long job, a thread of `High` runs the short ones, one at a
     /// time. What rayon runs for such a job then uses the threads of `High`. There is no such help on
-    /// [`Backend::Runtime`], on a lane of one thread, while jobs of [keys](crate::Handle::with_key) are
+    /// [`Backend::Runtime`], where `High` has one thread, while jobs of [keys](crate::Handle::with_key) are
     /// queued at `High` or `Normal`, and while one long job has all threads by `par_iter`.
     ///
     /// Jobs of a known site begin in their order, unless the lane has just learned that the site is
@@ -313,7 +313,7 @@ impl Builder {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// let err = twolane::CpuRuntime::builder().worker_threads(0).build().unwrap_err();
-    /// assert!(err.to_string().starts_with("Builder::worker_threads(0): "));
+    /// assert!(err.to_string().starts_with("Builder::worker_threads(0), of High: "));
     /// ```
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let mut settings = self.settings;
@@ -353,9 +353,10 @@ impl Builder {
         if let Some(watch) = self.watch_io {
             watch_io::start(&levels, watch)?;
         }
-        let normal = levels.at(Priority::default());
-        normal.start_and_wait().map_err(BuildError::no_thread)?;
-        Ok(cpu)
+        let started = levels.at(Priority::default()).start_and_wait();
+        // A lane that is closed meanwhile says why to those who use it.
+        let refused = started.err().filter(|_| !lane.is_closed());
+        refused.map_or(Ok(cpu), |error| Err(BuildError::no_thread(error)))
     }
 }
 
@@ -370,15 +371,12 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
     thread::ask_own(io_lane).flatten().unwrap_or(Some(current))
 }
 
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("backend", &self.settings.backend)
-            .field("worker_threads", &self.threads)
-            .field("thread_name", &self.settings.name)
-            .field("niceness", &self.settings.niceness)
-            .field("limits", &self.limits)
-            .field("throttle_to_quota", &self.throttle_to_quota)
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(
+    Builder,
+    backend: |it: &Self| it.settings.backend,
+    worker_threads: |it: &Self| it.threads,
+    thread_name: |it: &Self| it.settings.name.clone(),
+    niceness: |it: &Self| it.settings.niceness,
+    limits: |it: &Self| it.limits,
+    throttle_to_quota: |it: &Self| it.throttle_to_quota
+);

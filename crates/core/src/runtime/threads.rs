@@ -135,18 +135,12 @@ pub(super) fn check(
     })?;
     let is_missing = asked.iter().any(Option::is_none);
     let default = is_missing.then(default_threads).transpose()?;
-    let of_all = asked.windows(2).all(|two| two[0] == two[1]);
-    const REMEDY: &str = "leave it out";
     let number = |priority: Priority| match asked[priority.index()] {
         None => Ok(default.unwrap_or(1)),
-        Some(n) if of_all => {
-            check_number(Some(n), &format!("Builder::worker_threads({n})"), REMEDY)
+        Some(n) => {
+            let setting = format!("Builder::worker_threads({n}), of {priority:?}");
+            check_number(Some(n), &setting, "leave it out")
         }
-        Some(n) => check_number(
-            Some(n),
-            &format!("Builder::worker_threads_at({priority:?}, {n})"),
-            REMEDY,
-        ),
     };
     let [high, normal, low] = Priority::ALL.map(number);
     Ok([high?, normal?, low?])

@@ -35,9 +35,9 @@ thread_local! {
 /// it polls has a budget from then on.
 pub(crate) fn enable() {
     // Any runtime does.
-    if let Some(runtime) = ticker::timers() {
-        runtime.block_on(async { take_full() });
-    }
+    ticker::timers()
+        .iter()
+        .for_each(|runtime| runtime.block_on(async { take_full() }));
 }
 
 /// Call with a full budget.

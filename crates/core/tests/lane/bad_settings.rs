@@ -10,7 +10,7 @@ type Set = fn(Builder) -> Builder;
 
 /// What the error begins with, and what it says besides.
 const BAD: &[(&str, &str, Set)] = &[
-    ("Builder::worker_threads(0): ", "", |lane| {
+    ("Builder::worker_threads(0), of High: ", "", |lane| {
         lane.worker_threads(0)
     }),
     ("Builder::worker_threads(", "", |lane| {

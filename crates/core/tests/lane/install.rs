@@ -3,7 +3,7 @@
 use std::panic;
 use std::sync::mpsc;
 
-use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, use_all};
 use twolane_core::{Backend, Handle, JoinErrorKind, Priority};
 
 /// `install` is for plain threads: it borrows, runs on the lane's threads, and
@@ -55,6 +55,7 @@ fn a_start_hook_may_not() {
         tell.send(text.contains("`on_thread_start`")).unwrap();
     };
     let Lanes { cpu, io: _io } = lanes_with(Backend::Rayon, 1, |lane| lane.on_thread_start(hook));
+    use_all(&cpu);
     // A thread of each priority.
     assert_eq!([(); 3].map(|()| told.recv().unwrap()), [true; 3]);
     assert_eq!(cpu.handle().install(|| 2).unwrap(), 2);

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use crate::priorities::ALL;
 use crate::support::at_end::at_thread_end;
-use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, use_all, with_both};
+use crate::support::{
+    Lanes, Stuck, lanes, lanes_with, thread_name, time_limit, use_all, with_both,
+};
 use rayon::prelude::*;
-use twolane_core::{Backend, Builder};
+use twolane_core::{Backend, Builder, Priority};
 
 /// One pool for everything that computes: a `par_iter` on rayon's global pool
 /// would be a second one, with as many threads again.
@@ -169,6 +171,28 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
         for priority in ALL {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
             assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
+        }
+    });
+}
+
+#[test]
+fn a_priority_may_have_another_number() {
+    with_both(|backend| {
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| {
+            lane.worker_threads_at(Priority::Low, 1)
+                .worker_threads_at(Priority::High, 3)
+        });
+        for (priority, threads) in ALL.into_iter().zip([3, 2, 1]) {
+            let handle = cpu.handle().with_priority(priority);
+            assert_eq!(handle.worker_threads(), threads);
+            assert_eq!(handle.metrics().threads, threads as u64);
+            // As many run at the same time, and no more.
+            let held: Vec<_> = (0..threads).map(|_| Stuck::start(&handle)).collect();
+            let waits = handle.spawn_cpu(|| ());
+            assert_eq!(handle.metrics().running, threads as u64);
+            assert!(!waits.is_finished());
+            held.into_iter().for_each(Stuck::end);
+            waits.wait().unwrap();
         }
     });
 }

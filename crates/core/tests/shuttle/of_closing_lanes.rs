@@ -7,6 +7,7 @@
 //! then all threads have ended and nothing holds the lane. A hang is a deadlock, which shuttle
 //! reports.
 
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use shuttle::future::block_on;
@@ -366,6 +367,36 @@ fn jobs_for_which_the_system_has_no_threads_end() {
             })
             .collect();
         submits.into_iter().for_each(|it| it.join().unwrap());
+        model.levels.lane.thread_ended();
+        model.shut_down(Lane::close);
+    });
+}
+
+/// A call that waits for the threads comes beside a job, and the system has some at the second try.
+#[test]
+fn who_waits_for_threads_is_told_also_if_there_are_none() {
+    thread_local! {
+        static TRIES: Cell<usize> = const { Cell::new(0) };
+    }
+    crate::check(|| {
+        // All threads of a model are one thread of the system.
+        TRIES.set(0);
+        let model = Model::with(None, |own| match TRIES.replace(TRIES.get() + 1) {
+            0 => Err(std::io::ErrorKind::WouldBlock.into()),
+            _ => Ok(OneWorker::start(own)),
+        });
+        let submitter = model.submitter();
+        let submits = thread::spawn(move || {
+            let runs = Runs::default();
+            let task = (&submitter).closure(runs.closure());
+            drop(submitter);
+            runs.check(task, &[CloseReason::NoThreads]);
+        });
+        // It has those of the second try, if the job has asked before.
+        let _ = model.submitter().level().started();
+        submits.join().unwrap();
+        // No later than now.
+        assert!(model.submitter().level().started().is_some());
         model.levels.lane.thread_ended();
         model.shut_down(Lane::close);
     });

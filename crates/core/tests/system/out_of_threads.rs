@@ -6,7 +6,16 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::{backend_of_child, child, few_threads, time_limit, with_both};
-use twolane_core::{Backend, CpuRuntime, JoinErrorKind, Priority};
+use twolane_core::{Backend, CpuRuntime, Handle, JoinErrorKind, Priority};
+
+struct Asks(Handle);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.0.spawn_cpu(|| ()).detach();
+        self.0.tokio_handle();
+    }
+}
 
 /// Not a test by itself: in a process whose group it sets.
 #[test]
@@ -23,8 +32,11 @@ fn child_without_threads() {
         let high = cpu.handle().with_priority(Priority::High);
         group.limit_threads(1);
         for _ in 0..2 {
-            let refused = high.spawn_cpu(|| 2).wait().unwrap_err();
+            // What it has captured submits a job there, and asks for the threads.
+            let captured = Asks(high.clone());
+            let refused = high.spawn_cpu(move || drop(captured)).wait().unwrap_err();
             assert_eq!(refused.kind(), JoinErrorKind::NoThreads, "{refused}");
+            assert!(refused.is_unavailable());
         }
         match backend {
             Backend::Rayon => {

@@ -1,5 +1,7 @@
 //! Nothing of it is watched, but its thread is a worker of the runtime.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 
@@ -54,21 +56,31 @@ fn what_computes_while_no_worker_is_free_is_told_without_a_name() {
     }
 }
 
-/// The other worker is in a poll with a name until that is counted: it explains why a probe waits.
+/// The other worker is in a poll with a name meanwhile, and until that is counted: it explains why a probe
+/// waits.
 #[test]
 fn what_computes_without_a_name_beside_a_poll_that_has_one_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(2));
     let compute = watched.compute("named");
+    let (ready, is_ready) = mpsc::channel();
     let (began, has_begun) = mpsc::channel();
-    let probes = watched.probes.clone();
+    let done = Arc::new(AtomicBool::new(false));
+    let (probes, is_done) = (watched.probes.clone(), done.clone());
     let computes = watched.io.spawn(async move {
         two_probes(&probes).await;
-        began.send(()).unwrap();
+        ready.send(()).unwrap();
+        has_begun.recv().unwrap();
         compute();
+        is_done.store(true, SeqCst);
     });
-    has_begun.recv().unwrap();
-    watched.stall_as("named");
+    // From here on that worker takes no other task.
+    is_ready.recv().unwrap();
+    watched.spawn_and_wait(async move {
+        let _in = enter(Name::named("named"));
+        began.send(()).unwrap();
+        while !done.load(SeqCst) {}
+    });
     watched.io.block_on(computes).unwrap();
     watched.stall_of("named");
     let told: Vec<_> = watched.stalls.try_iter().collect();
