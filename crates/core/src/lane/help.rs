@@ -22,7 +22,6 @@
 use std::sync::Arc;
 
 use super::{Level, Submitter, thread};
-use crate::error::CloseReason;
 use crate::pace::Popped;
 use crate::sync::{Ordering::SeqCst, fence};
 use crate::task::{Cancel, Runnable, StepEnd, Worker};
@@ -44,11 +43,6 @@ impl Level {
 }
 
 impl Runnable for Help {
-    /// `High` got no threads.
-    fn close(&self, _: CloseReason) {
-        self.0.is_helped.store(false, SeqCst);
-    }
-
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
         worker.get_ready(|| false);
         let level = self.0.clone();
