@@ -87,9 +87,10 @@ impl Probes {
         (waits && have_stood_still(before, parks) > 0).then_some(*sent)
     }
 
-    /// Whether one more look may tell why the one under way waits.
-    pub(crate) fn is_late(&self) -> bool {
-        self.late.is_some()
+    /// Whether one more look may tell why the one under way waits: not if that has lasted for a second.
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        let late = self.late.as_ref();
+        late.is_some_and(|(sent, _)| now - *sent < IDLE)
     }
 
     pub(crate) fn send(

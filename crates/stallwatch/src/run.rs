@@ -115,9 +115,9 @@ impl Run {
                 (self.parks.clone(), in_epoll.collect())
             };
             self.probes.send(&self.runtime, now, is_idle, seen);
+            let is_late = self.is_multi_thread() && self.probes.is_late(now);
             let is_alert = self.alert.is_some_and(|until| now < until);
-            let is_close =
-                is_alert || self.probes.is_late() || self.threads.values().any(Thread::is_suspect);
+            let is_close = is_alert || is_late || self.threads.values().any(Thread::is_suspect);
             thread::park_timeout(match is_close {
                 true => CLOSE_PACE,
                 false if is_idle => QUIET_PACE,
@@ -177,6 +177,7 @@ impl Run {
             in_polls: self.threads_in_polls(oldest),
             late_probe,
         };
+        let all_park = view.parks.iter().all(|parks| parks % 2 == 1);
         let mut stalls = Vec::new();
         for thread in self.threads.values_mut() {
             let is_worker = thread.has_probed_since(oldest);
@@ -189,7 +190,7 @@ impl Run {
                     .iter()
                     .filter_map(|ended| thread.was_stuck(&view, ended)),
             );
-            thread.note_times(now, is_idle);
+            thread.note_times(now, is_idle && all_park);
             stalls.extend(thread.look(&view, is_worker));
         }
         stalls

@@ -221,7 +221,9 @@ impl Handle {
     ///
     /// [`JoinError::is_panic`] if `f` panicked;
     /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown) after a
-    /// shutdown; [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
+    /// shutdown; [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone);
+    /// [`JoinErrorKind::NoThreads`](crate::JoinErrorKind::NoThreads): the first call for a priority that
+    /// is not in use starts its threads, and waits for their start hooks.
     ///
     /// # Panics
     ///

@@ -263,7 +263,7 @@ impl Control {
                     let level = self.levels.at(priority);
                     level.is_asked.store(false, SeqCst);
                     fence(SeqCst);
-                    let closed = level.close_queued(usize::MAX, CloseReason::NoThreads);
+                    let closed = level.close_queued(level.queue.len(), CloseReason::NoThreads);
                     self.reap(closed);
                 }
                 self.launches.end(priority, started);

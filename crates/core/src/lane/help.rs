@@ -9,7 +9,9 @@
 //!
 //! Nothing rests on it: the threads of `Normal` are notified of each job as without help. A short job
 //! that comes while a thread is about to begin a long one, or has run one of an unknown line for less
-//! than a millisecond, finds no help. It waits until the next short job calls, or a long one ends.
+//! than a millisecond, finds no help. It waits until the next short job calls, or a long one ends. If
+//! the system has no threads for `High`, there is no help from then on: each short job would ask for
+//! them anew.
 //!
 //! **Which thread.** One at a time, and only if there are two: a job that is taken for a short one, or
 //! tried as one, may be long. While jobs of keys are queued, at either priority, there is no help: they

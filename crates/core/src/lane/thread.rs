@@ -154,7 +154,7 @@ pub(crate) fn worker_index() -> Option<usize> {
 pub(crate) fn is_starting(levels: &Arc<Levels>) -> bool {
     let starts =
         |own: &Submitter| Arc::ptr_eq(&own.levels, levels) && own.level().workers().is_none();
-    ask_own(starts).unwrap_or(false)
+    !is_running() && ask_own(starts).unwrap_or(false)
 }
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same

@@ -280,7 +280,8 @@ impl Builder {
     /// Starts the threads of [`Priority::Normal`], and returns when they are ready.
     ///
     /// It blocks until each has run its start hooks. The threads of another priority start when its
-    /// first job comes. That takes some milliseconds, and blocks nobody. If the operating system
+    /// first job comes, which takes some milliseconds and blocks nobody, or at the first
+    /// [`install`](crate::Handle::install) or [`tokio_handle`](crate::Handle::tokio_handle), which waits. If the operating system
     /// gives none then, the jobs that wait end with
     /// [`JoinErrorKind::NoThreads`](crate::JoinErrorKind::NoThreads), and the next one asks again.
     ///
