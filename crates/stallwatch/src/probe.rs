@@ -68,22 +68,17 @@ impl Probes {
         self.lag.is_some()
     }
 
-    /// When the probe was sent that has waited for twice the threshold, if a worker has neither parked
+    /// When the probe was sent that has waited for twice the limit, if a worker has neither parked
     /// nor gone on since the look that found it late.
-    pub(crate) fn late(
-        &mut self,
-        now: Instant,
-        threshold: Duration,
-        parks: &[u64],
-    ) -> Option<Instant> {
-        let is_late = |sent: &Instant| now - *sent >= threshold;
+    pub(crate) fn late(&mut self, now: Instant, limit: Duration, parks: &[u64]) -> Option<Instant> {
+        let is_late = |sent: &Instant| now - *sent >= limit;
         let sent = self.sent.filter(is_late).filter(|_| self.is_under_way());
         if self.late.as_ref().map(|(sent, _)| *sent) != sent {
             self.late = sent.map(|sent| (sent, parks.to_vec()));
             return None;
         }
         let (sent, before) = self.late.as_ref()?;
-        let waits = now - *sent >= 2 * threshold;
+        let waits = now - *sent >= 2 * limit;
         (waits && have_stood_still(before, parks) > 0).then_some(*sent)
     }
 

@@ -164,11 +164,10 @@ impl Run {
 
     fn look(&mut self, now: Instant, is_idle: bool) -> Vec<Stall> {
         let oldest = self.oldest_probe_of_a_worker();
-        let threshold = self.settings.threshold;
-        let late_probe = self.probes.late(now, threshold, &self.parks);
+        let late_probe = self.probes.late(now, self.settings.threshold, &self.parks);
         let view = View {
             now,
-            threshold,
+            threshold: self.settings.threshold,
             runtime: self.runtime.id(),
             is_multi_thread: self.is_multi_thread(),
             pools: &self.settings.pools,

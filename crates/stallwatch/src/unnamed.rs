@@ -55,11 +55,8 @@ impl Unnamed {
             return None;
         }
         self.told = Some(sent);
-        Some(Stuck {
-            since,
-            own,
-            cause: Cause::Computes,
-        })
+        let cause = Cause::Computes;
+        Some(Stuck { since, own, cause })
     }
 }
 

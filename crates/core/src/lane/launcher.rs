@@ -1,6 +1,6 @@
 //! The launcher: starts the threads of a priority when they are needed.
 //!
-//! `build` asks for those of `Normal`. A priority that nobody uses has no threads: the first job that
+//! `build` asks for those of `Normal`. A priority without jobs has no threads: the first job that
 //! is queued there asks for them, and so does a call that needs them at once (`install`,
 //! `tokio_handle`), which waits. The control thread gets the request, since it has the CPU mask and the
 //! signal mask of the thread that built the lane. It spawns the launcher, a thread that ends when the
@@ -10,9 +10,9 @@
 //! **Obligations.** [liveness] A job that is queued where there are no threads begins, or ends with an
 //! error: who pushes it looks for the workers after the push, and the first who finds none asks. If the
 //! system gives no thread, the control thread first lets the next job ask again, and closes the queued
-//! ones after that. So a job that comes beside it is closed, or asks. [liveness] Nobody waits for a
-//! thread that waits for it: not in a start hook of the lane, and not on the control thread, where wakers
-//! run. [safety] A level gets one set of workers: there is one launcher at a time. [safety] The lane
+//! ones after that. So a job that comes beside it is closed, or asks. [liveness] A start hook of the
+//! lane does not wait for its own thread, and neither does the control thread for itself, on which
+//! wakers run. [safety] A level gets one set of workers: there is one launcher at a time. [safety] The lane
 //! does not end before its launchers: each counts as one of its threads. One that is late finds the
 //! lane closed, and shuts down what it has started (`Level::start`).
 
@@ -29,7 +29,7 @@ use crate::sync::{Ordering::SeqCst, spawn};
 /// Starts the workers of the submitter's priority, and waits until they are ready.
 pub(crate) type Start = fn(&Submitter) -> io::Result<Arc<dyn Workers>>;
 
-/// Of whoever waits for them.
+/// The caller that waits for them has the other end.
 pub(crate) type Reply = Sender<io::Result<()>>;
 
 /// By priority: who waits for the launcher that is under way.
@@ -37,7 +37,7 @@ pub(crate) type Reply = Sender<io::Result<()>>;
 pub(super) struct Launches([Option<Vec<Reply>>; Priority::ALL.len()]);
 
 impl Level {
-    /// The workers are needed, and no one waits for them.
+    /// A job needs the workers. Its submitter does not wait for them.
     #[cold]
     pub(super) fn ask_for_workers(&self) {
         if !self.is_asked.swap(true, SeqCst) {

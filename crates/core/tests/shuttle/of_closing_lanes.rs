@@ -14,7 +14,7 @@ use shuttle::future::block_on;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
-use shuttle::thread;
+use shuttle::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -116,6 +116,17 @@ impl Model {
         Submitter::new(self.levels.clone(), Priority::Normal)
     }
 
+    /// A thread submits a closure. It runs once, or its task ends by one of these causes.
+    fn submits(&self, causes: &'static [CloseReason]) -> JoinHandle<()> {
+        let submitter = self.submitter();
+        thread::spawn(move || {
+            let runs = Runs::default();
+            let task = (&submitter).closure(runs.closure());
+            drop(submitter);
+            runs.check(task, causes);
+        })
+    }
+
     /// Closes the lane and waits until it has ended.
     fn shut_down(self, close: impl FnOnce(&Lane)) {
         close(&self.levels.lane);
@@ -165,17 +176,7 @@ fn each_job_that_is_submitted_beside_a_shutdown_ends_once() {
     crate::check(|| {
         let model = Model::new(None);
         model.start();
-        let submitters: Vec<_> = (0..2)
-            .map(|_| {
-                let submitter = model.submitter();
-                thread::spawn(move || {
-                    let runs = Runs::default();
-                    let task = (&submitter).closure(runs.closure());
-                    drop(submitter);
-                    runs.check(task, &[CloseReason::ShutDown]);
-                })
-            })
-            .collect();
+        let submitters = [(); 2].map(|()| model.submits(&[CloseReason::ShutDown]));
         model.shut_down(Lane::close);
         submitters.into_iter().for_each(|it| it.join().unwrap());
     });
@@ -311,17 +312,7 @@ fn a_future_that_is_suspended_beside_a_shutdown_ends_with_it() {
 fn jobs_that_ask_for_threads_beside_a_shutdown_run_or_end_with_it() {
     crate::check(|| {
         let model = Model::new(None);
-        let submits: Vec<_> = (0..2)
-            .map(|_| {
-                let submitter = model.submitter();
-                thread::spawn(move || {
-                    let runs = Runs::default();
-                    let task = (&submitter).closure(runs.closure());
-                    drop(submitter);
-                    runs.check(task, &[CloseReason::ShutDown]);
-                })
-            })
-            .collect();
+        let submits = [(); 2].map(|()| model.submits(&[CloseReason::ShutDown]));
         model.levels.lane.thread_ended();
         model.shut_down(Lane::close);
         submits.into_iter().for_each(|it| it.join().unwrap());
@@ -332,17 +323,7 @@ fn jobs_that_ask_for_threads_beside_a_shutdown_run_or_end_with_it() {
 fn jobs_that_ask_for_threads_all_run() {
     crate::check(|| {
         let model = Model::new(None);
-        let submits: Vec<_> = (0..2)
-            .map(|_| {
-                let submitter = model.submitter();
-                thread::spawn(move || {
-                    let runs = Runs::default();
-                    let task = (&submitter).closure(runs.closure());
-                    drop(submitter);
-                    runs.check(task, &[]);
-                })
-            })
-            .collect();
+        let submits = [(); 2].map(|()| model.submits(&[]));
         submits.into_iter().for_each(|it| it.join().unwrap());
         model.levels.lane.thread_ended();
         model.shut_down(Lane::close);
