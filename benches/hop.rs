@@ -6,7 +6,7 @@
 //!   a subscriber (`tracing_subscriber`'s registry, which records spans and no events). A
 //!   process that has once had a subscriber never is one without.
 //! - **spawn_io**: from inside a job, a future of nothing on the I/O lane, and back, one
-//!   after the other; on both backends.
+//!   after the other.
 //! - **bridge**: a job reads a stream of chunks from the I/O lane, for several sizes of
 //!   chunk. The stream copies each chunk, as a socket's would be, and always has the
 //!   next one. By `stream_from_io` with a limit of 1 MiB; by a task of the I/O runtime
@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use futures::{Stream, StreamExt, stream};
 use tokio::runtime::Runtime;
-use twolane::{Backend, CpuRuntime, Handle, Task};
+use twolane::{CpuRuntime, Handle, Task};
 use twolane_benches::{io_runtime, lane};
 
 const BATCH: u64 = 5_000;
@@ -45,32 +45,29 @@ criterion_group! {
 }
 criterion_main!(hop);
 
-fn open(backend: Backend) -> (Runtime, CpuRuntime) {
+fn open() -> (Runtime, CpuRuntime) {
     let io = io_runtime(2);
-    let cpu = lane(io.handle(), |builder| builder.backend(backend));
+    let cpu = lane(io.handle(), |lane| lane);
     (io, cpu)
 }
 
 fn spawn_io(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("spawn_io");
-    for (name, backend) in [("Rayon", Backend::Rayon), ("Runtime", Backend::Runtime)] {
-        let (_io, cpu) = open(backend);
-        let hops = |n| {
-            let job = cpu.spawn(async move {
-                let start = Instant::now();
-                for _ in 0..n {
-                    twolane::spawn_io(async { black_box(1) }).await.unwrap();
-                }
-                start.elapsed()
-            });
-            job.wait().unwrap()
-        };
-        group.bench_function(name, |bencher| bencher.iter_custom(hops));
-    }
+    let (_io, cpu) = open();
+    let hops = |n| {
+        let job = cpu.spawn(async move {
+            let start = Instant::now();
+            for _ in 0..n {
+                twolane::spawn_io(async { black_box(1) }).await.unwrap();
+            }
+            start.elapsed()
+        });
+        job.wait().unwrap()
+    };
+    criterion.bench_function("spawn_io", |bencher| bencher.iter_custom(hops));
 }
 
 fn bridge(criterion: &mut Criterion) {
-    let (io, cpu) = open(Backend::Rayon);
+    let (io, cpu) = open();
     let mut group = criterion.benchmark_group("bridge");
     for bytes in [1 << 10, 16 << 10, 256 << 10] {
         group.throughput(Throughput::Bytes(bytes as u64));
@@ -121,7 +118,7 @@ async fn read(chunks: impl Stream<Item = Vec<u8>>) -> (Duration, u64) {
 }
 
 fn batch(criterion: &mut Criterion) {
-    let (io, cpu) = open(Backend::Rayon);
+    let (io, cpu) = open();
     let mut group = criterion.benchmark_group("batch");
     group.throughput(Throughput::Elements(BATCH));
     let mut measure = |name, submit: fn(&Handle) -> Task<u8>| {

@@ -14,6 +14,7 @@
 //! | How does a small job pass a long queue? | [`late_job`] |
 //! | How do I decode, filter or encode a stream on all cores? | [`streams`] |
 //! | How do I use a database, Redis, gRPC or another client inside a job? | [`clients`] |
+//! | What runs where in a job, what is safe? | [`in_a_job`] |
 //! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
 //! | What does an offload cost, and what work is worth one? | [`cost`] |
 //! | What do the counters mean, and what do I alert on? | [`metrics`] |
@@ -31,7 +32,6 @@
 //! | How do I give my engine a lane (slatedb, vortex, polars, ...)? | [`engines`] |
 //! | How do I run DataFusion or Ballista on one? | [`datafusion`] |
 //! | How do I use object_store? | [`object_store`] |
-//! | Which backend, and what is safe on it? | [`backends`] |
 //!
 //! The pages are also the files of `docs/` in the repository. `docs/contributors/measured.md` there
 //! has all measurements, with their commands.
@@ -70,7 +70,7 @@ macro_rules! pages {
         /// [cost_trip]: crate::guide::cost#what-a-trip-costs
         /// [settings]: crate::guide::settings
         /// [metrics]: crate::guide::metrics
-        /// [backends]: crate::guide::backends
+        /// [in_a_job]: crate::guide::in_a_job
         /// [the_lag]: crate::guide::p99#the-lag
         /// [dashboard]: crate::guide::metrics#a-dashboard
         /// [ways]: crate::guide::clients
@@ -121,5 +121,5 @@ pages! {
     testing: "../docs/testing.md" if "axum", "test-util";
     move_in: "../docs/move_in.md";
     alternatives: "../docs/alternatives.md";
-    backends: "../docs/backends.md";
+    in_a_job: "../docs/in_a_job.md";
 }

@@ -52,7 +52,7 @@
 //! | a connection or transaction that a job keeps | [`IoOwned`] |
 //! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
-//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
+//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`] |
 //! | a library that takes a Tokio handle, or an executor of hyper | [`Handle::tokio_handle`], an [`IoHandle`](io::IoHandle) |
 //!
 //! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
@@ -171,10 +171,9 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 pub use twolane_core::adapters;
 #[doc(inline)]
 pub use twolane_core::{
-    AbortHandle, Backend, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle,
-    JobContext, JoinError, JoinErrorKind, Key, Niceness, NoCurrentHandle, Permit, Priority,
-    Remaining, Task, future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due,
-    yield_now,
+    AbortHandle, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle, JobContext,
+    JoinError, JoinErrorKind, Key, Niceness, NoCurrentHandle, Permit, Priority, Remaining, Task,
+    future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

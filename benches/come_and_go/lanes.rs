@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use twolane::{Backend, Priority};
+use twolane::Priority;
 use twolane_benches::tail::lanes::TICK;
 use twolane_benches::tail::work::Work;
 use twolane_benches::{cores, lane};
@@ -23,7 +23,7 @@ pub fn open(name: &str, io: &Handle) -> Option<Lane> {
     let each = match name {
         "each_0.5ms" => Some(TICK / 2),
         "each_2ms" => Some(TICK * 2),
-        "twolane" | "high" | "low" | "runtime" => Some(TICK),
+        "twolane" | "high" | "low" => Some(TICK),
         _ => None,
     };
     giveway::tick_each(each).expect("a period within its range");
@@ -56,11 +56,7 @@ pub fn open(name: &str, io: &Handle) -> Option<Lane> {
             })
         }
         name => {
-            let backend = match name {
-                "runtime" => Backend::Runtime,
-                _ => Backend::Rayon,
-            };
-            let cpu = lane(io, |lane| lane.backend(backend));
+            let cpu = lane(io, |lane| lane);
             let handle = cpu.handle().with_priority(match name {
                 "high" => Priority::High,
                 "low" => Priority::Low,

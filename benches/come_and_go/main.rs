@@ -16,7 +16,7 @@
 //! - `second_runtime`, `rayon`: on as many threads as there are cores, at nice 16,
 //! - `unticked`: twolane whose process never ticks ([`giveway::tick_each`]),
 //! - `twolane`, `high`, `low`: with its defaults, at the priority of that name,
-//! - `each_0.5ms`, `each_2ms`, `runtime`: with that tick, or on `Backend::Runtime`.
+//! - `each_0.5ms`, `each_2ms`: with that tick.
 //!
 //! # What it does not measure
 //!
@@ -45,7 +45,7 @@ use jobs::{Arrivals, LENGTHS};
 const LOADS: [f64; 5] = [0.1, 0.25, 0.5, 0.9, 2.0];
 /// Of the usual run.
 const USUAL: [(&str, f64); 3] = [("1ms", 0.5), ("5ms", 0.5), ("5ms", 2.0)];
-const CONTENDERS: [&str; 10] = [
+const CONTENDERS: [&str; 9] = [
     "idle",
     "second_runtime",
     "rayon",
@@ -55,7 +55,6 @@ const CONTENDERS: [&str; 10] = [
     "low",
     "each_0.5ms",
     "each_2ms",
-    "runtime",
 ];
 const COLUMNS: [Column; 8] = [
     Column::sum("requests", "requests"),

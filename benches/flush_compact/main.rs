@@ -13,10 +13,9 @@
 //! - `one_runtime`: one Tokio runtime for all; `spawn_blocking`: the CPU parts in its pool;
 //! - `two_runtimes`: one for flushes and one for compactions, that share a store;
 //! - `spawned_connector`: the same with object_store's own `SpawnedReqwestConnector`;
-//! - `twolane_rayon`, `twolane`: one CPU lane on each backend, flushes at `High` and compactions
-//!   at `Low`, and the requests on the I/O lane by `IoConnector`. (Not with the default weights:
-//!   High at nice 1, Low in the idle class.) `twolane` is `Backend::Runtime`, which suits futures
-//!   that wait a lot. It also runs without compactions (`alone`).
+//! - `twolane`: one CPU lane, flushes at `High` and compactions at `Low`, and the requests on the
+//!   I/O lane by `IoConnector`. (Not with the default weights: High at nice 1, Low in the idle
+//!   class.) It also runs without compactions (`alone`).
 //!
 //! In the full form `spawn_blocking` is there too, and all run alone.
 //!
@@ -145,8 +144,6 @@ fn ratios(report: &Report) {
     let Some(best) = measured.max_by(|a, b| rate(a).total_cmp(&rate(b))) else {
         return;
     };
-    for side in [Side::Twolane, Side::TwolaneRayon] {
-        let ratio = format!("compaction_throughput_{}_over_best_peer", side.key());
-        report.ratio(ratio, "compactions", &name(side, Load::Busy), &best);
-    }
+    let ratio = "compaction_throughput_twolane_over_best_peer";
+    report.ratio(ratio, "compactions", &ours, &best);
 }

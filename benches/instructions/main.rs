@@ -80,7 +80,7 @@ const ROWS: [(&str, bool); 8] = [
     ("spawn_io", false),
 ];
 
-const SIDES: [&str; 5] = ["rayon", "runtime", "watched", "traced", "peer"];
+const SIDES: [&str; 4] = ["twolane", "watched", "traced", "peer"];
 
 /// Allowed above and below the figure in the tree.
 const MORE: f64 = 1.03;
@@ -103,7 +103,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let mut instructions = BTreeMap::new();
-    println!("instructions a turn (watched, traced: the rayon backend)\n");
+    println!("instructions a turn\n");
     let mut sides = SIDES.to_vec();
     sides.retain(|side| !args.check || is_own(side));
     let titles: String = sides.iter().map(|side| format!("{side:>10}")).collect();
@@ -144,7 +144,7 @@ fn main() -> ExitCode {
 
 /// Whether its figures are in the tree.
 fn is_own(side: &str) -> bool {
-    matches!(side, "rayon" | "runtime")
+    side == "twolane"
 }
 
 fn check(found: &Figures, known: &Figures) -> ExitCode {

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
 use twolane::watch::Watch;
-use twolane::{Backend, CpuRuntime, Key, Niceness};
+use twolane::{CpuRuntime, Key, Niceness};
 
 /// How many jobs are submitted before the first one is run.
 const BATCH: u64 = 1_000;
@@ -75,8 +75,8 @@ fn players(turns: u64) -> [impl Future<Output = ()> + Send + 'static; 2] {
 pub fn run(side: &str, row: &str, turns: u64) -> Option<()> {
     match (side, row) {
         ("peer", row) => return peer(row, turns),
-        // The rayon backend, while its I/O lane is watched; with a subscriber, in a span.
-        ("watched" | "traced", "wakes itself" | "closures") | ("rayon" | "runtime", _) => {}
+        // While the I/O lane is watched; with a subscriber, in a span.
+        ("watched" | "traced", "wakes itself" | "closures") | ("twolane", _) => {}
         _ => return None,
     }
     on_lane(side, row, turns);
@@ -85,17 +85,13 @@ pub fn run(side: &str, row: &str, turns: u64) -> Option<()> {
 
 fn on_lane(side: &str, row: &str, turns: u64) {
     let io = Builder::new_current_thread().enable_all().build().unwrap();
-    let backend = match side {
-        "runtime" => Backend::Runtime,
-        _ => Backend::Rayon,
-    };
     if side == "traced" {
         tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
     }
     let _span = (side == "traced").then(|| tracing::info_span!("request").entered());
     // The threads that look at the kernel would be counted.
     giveway::tick_each(None).unwrap();
-    let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
+    let mut lane = CpuRuntime::builder().worker_threads(1);
     if side == "watched" {
         lane = lane.watch_io(Watch::new());
     }

@@ -10,10 +10,9 @@
 //! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in flight,
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
 //!   `second_runtime_nice_16`: at the nice value of a lane,
-//! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
-//!   its weights, without its ticks ([`giveway::tick_each`]), and with its defaults on either
-//!   backend; `twolane_short_jobs`, `twolane_high_jobs`: with eight
-//!   short jobs for each, at `Normal` or `High`.
+//! - `twolane_unweighted`, `twolane_plain`, `twolane`: twolane without its weights, without its
+//!   ticks ([`giveway::tick_each`]), and with its defaults; `twolane_short_jobs`,
+//!   `twolane_high_jobs`: with eight short jobs for each, at `Normal` or `High`.
 //!
 //! Each runs in slices, in a process that has no thread left of the one before.
 //! Latencies are kept from the actual send and from the intended one (`tail/client.rs` says why).
@@ -35,7 +34,7 @@ use std::cell::LazyCell;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use twolane::{Backend, Builder, Niceness, Priority};
+use twolane::{Builder, Niceness, Priority};
 use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::{Lane, tick};
 use twolane_benches::tail::work::Work;
@@ -47,7 +46,7 @@ use twolane_benches::{Bench, Contender, Contest, cores};
 const FEW: usize = 4;
 const MANY: usize = 32;
 
-const CONTENDERS: [&str; 13] = [
+const CONTENDERS: [&str; 12] = [
     "idle",
     "same_runtime",
     "spawn_blocking_4",
@@ -57,8 +56,7 @@ const CONTENDERS: [&str; 13] = [
     "rayon",
     "twolane_unweighted",
     "twolane_plain",
-    "twolane_rayon",
-    "twolane_runtime",
+    "twolane",
     "twolane_short_jobs",
     "twolane_high_jobs",
 ];
@@ -67,17 +65,17 @@ const CONTENDERS: [&str; 13] = [
 fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
     let few = FEW * cores();
     // The defaults, but for a weight that was asked for.
-    let weighted = |backend, lane: Builder| match nice {
+    let weighted = |lane: Builder| match nice {
         // High may not be weaker; nothing runs there.
-        Some(nice) => lane.backend(backend).niceness(
+        Some(nice) => lane.niceness(
             Niceness::off()
                 .of(Priority::Normal, nice)
                 .of(Priority::Low, nice),
         ),
-        None => lane.backend(backend),
+        None => lane,
     };
     let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
-    tick(name.starts_with("twolane_") && name != "twolane_plain");
+    tick(name.starts_with("twolane") && name != "twolane_plain");
     Some(match name {
         "same_runtime" => Lane::same_runtime(io, few),
         "spawn_blocking_4" => Lane::spawn_blocking(io, few),
@@ -86,8 +84,7 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         "second_runtime_nice_16" => Lane::second_runtime(cores(), few, 16),
         "rayon" => Lane::rayon(cores(), few),
         "twolane_unweighted" => twolane(&|lane| lane.niceness(Niceness::off())),
-        "twolane_plain" | "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
-        "twolane_runtime" => twolane(&|lane| weighted(Backend::Runtime, lane)),
+        "twolane_plain" | "twolane" => twolane(&weighted),
         "twolane_short_jobs" => Lane::twolane_and_short_jobs(io, few, Priority::Normal),
         "twolane_high_jobs" => Lane::twolane_and_short_jobs(io, few, Priority::High),
         _ => return None,
@@ -108,22 +105,20 @@ fn main() {
     let Some(report) = contest.run() else { return };
     let title = format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}");
     report.table(&title, "", &COLUMNS);
-    for (twolane, suffix) in [("twolane_rayon", ""), ("twolane_runtime", "_runtime")] {
-        for p in ["p999", "p99"] {
-            let name = format!("{p}_twolane_over_idle{suffix}");
-            ratios(&report, &name, p, twolane, "idle");
-        }
-        let name = format!("p999_second_runtime_over_twolane{suffix}");
-        ratios(&report, &name, "p999", "second_runtime", twolane);
-        let name = format!("cpu_throughput_twolane_over_second_runtime{suffix}");
-        report.ratio(name, "jobs_per_s", twolane, "second_runtime");
+    for p in ["p999", "p99"] {
+        let name = format!("{p}_twolane_over_idle");
+        ratios(&report, &name, p, "twolane", "idle");
     }
+    let name = "p999_second_runtime_over_twolane";
+    ratios(&report, name, "p999", "second_runtime", "twolane");
+    let name = "cpu_throughput_twolane_over_second_runtime";
+    report.ratio(name, "jobs_per_s", "twolane", "second_runtime");
     for jobs in ["short_jobs", "high_jobs"] {
         let (name, twolane) = (
             format!("p999_{jobs}_over_without"),
             format!("twolane_{jobs}"),
         );
-        ratios(&report, &name, "p999", &twolane, "twolane_rayon");
+        ratios(&report, &name, "p999", &twolane, "twolane");
     }
     report.finish();
 }

@@ -11,7 +11,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::Handle as Tokio;
 use tokio::sync::oneshot;
 
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{CpuRuntime, Priority};
 use twolane_benches::{cores, io_runtime, lane};
 
 use crate::arrivals::Arrivals;
@@ -108,18 +108,14 @@ pub fn high(io: &Tokio) -> Contestant {
 }
 
 /// Futures of one priority.
-pub fn futures(io: &Tokio, backend: Backend) -> Contestant {
-    on_lane(
-        lane(io, |lane| lane.backend(backend)),
-        Priority::Normal,
-        |handle, n| {
-            let job = match n {
-                SMALL => return small_future(handle),
-                n => handle.spawn(compute_in_pieces(n)),
-            };
-            Box::pin(async move { job.await.unwrap() })
-        },
-    )
+pub fn futures(io: &Tokio) -> Contestant {
+    on_lane(lane(io, |lane| lane), Priority::Normal, |handle, n| {
+        let job = match n {
+            SMALL => return small_future(handle),
+            n => handle.spawn(compute_in_pieces(n)),
+        };
+        Box::pin(async move { job.await.unwrap() })
+    })
 }
 
 fn on_lane(
@@ -148,9 +144,9 @@ fn small_future(handle: &twolane::Handle) -> Ending {
 
 /// Long futures that have all been polled, and small ones that come late: the
 /// acceptance test of `yield_if_due`. They have no end of their own, and so no total.
-pub fn started_futures(plan: &Plan, backend: Backend) -> Outcome {
+pub fn started_futures(plan: &Plan) -> Outcome {
     let io = io_runtime(2);
-    let cpu = lane(io.handle(), |lane| lane.backend(backend));
+    let cpu = lane(io.handle(), |lane| lane);
     let for_late = cpu.handle().clone();
     let late = Box::new(move || small_future(&for_late));
     let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);

@@ -19,12 +19,11 @@
 //! - twolane, small and long jobs alike: `spawn_cpu`, from two lines of the program;
 //! - twolane, the small ones by `with_priority(Priority::High)`;
 //! - twolane, all of them futures of one priority; the long ones await `yield_if_due()` after each
-//!   piece of some tens of microseconds. On both backends.
+//!   piece of some tens of microseconds.
 //!
-//! And apart from these, on both backends: 200 long futures that have all been
-//! polled before the first small one arrives, and go on computing with
-//! `yield_if_due()` until the last small one is answered. That is the harder case:
-//! nothing long is merely queued, and what gives way comes back for more.
+//! And apart from these: 200 long futures that have all been polled before the first small one
+//! arrives, and go on computing with `yield_if_due()` until the last small one is answered. That is
+//! the harder case: nothing long is merely queued, and what gives way comes back for more.
 //!
 //! And again goroutines, and twolane with the small ones High, with *sparse* small jobs, each 25 ms
 //! instead of each 10. Go's answer depends on that: of two arrivals that one turn of the source
@@ -63,7 +62,6 @@ mod run;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use twolane::Backend;
 use twolane_benches::go::Go;
 use twolane_benches::{Bench, Column, Contender, Contest, cores};
 
@@ -116,10 +114,8 @@ fn late(bench: &Bench) {
             Ok(sample(&queued(&plan, open)))
         }));
     }
-    for (name, backend) in STARTED_ON {
-        let turn = move || Ok(sample(&contenders::started_futures(&plan, backend)));
-        contenders.push(Contender::new(name, turn));
-    }
+    let started = move || Ok(sample(&contenders::started_futures(&plan)));
+    contenders.push(Contender::new(STARTED_FUTURES, started));
     contenders.push(goroutines("goroutines, sparse", sparse));
     let contest = Contest::new(bench, contenders, [1, 1, 1, 5], BOUND).ending_threads();
     let Some(report) = contest.run() else { return };
@@ -153,8 +149,7 @@ fn late(bench: &Bench) {
     report.ratios(
         "
         total_twolane_over_rayon: total of twolane, small ones High / rayon
-        total_twolane_futures_over_rayon: total of twolane futures, Rayon / rayon
-        total_twolane_futures_runtime_over_rayon: total of twolane futures, Runtime / rayon
+        total_twolane_futures_over_rayon: total of twolane futures / rayon
         total_twolane_all_normal_over_rayon: total of twolane, all Normal / rayon
         late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
         late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
@@ -163,35 +158,25 @@ fn late(bench: &Bench) {
         late_p99_twolane_high_over_go_from_submission_sparse: late_from_submission_p99 of twolane, small ones High, sparse / goroutines, sparse
         ",
     );
-    for ((contender, _), backend) in STARTED_ON.into_iter().zip(["", "_runtime"]) {
-        let p99 = report.found.value("late_p99", contender);
-        report.put(format!("late_p99_ms_yielding_futures{backend}"), p99);
-    }
+    let p99 = report.found.value("late_p99", STARTED_FUTURES);
+    report.put("late_p99_ms_yielding_futures", p99);
     report.finish();
 }
 
 type Open = fn(&Handle) -> Contestant;
 
-const QUEUED: [(&str, Open); 9] = [
+const QUEUED: [(&str, Open); 8] = [
     ("spawn_blocking", contenders::spawn_blocking),
     ("rayon", contenders::rayon_pool),
     ("two rayon pools, niced", contenders::two_pools),
     ("second runtime", contenders::second_runtime),
     ("twolane, all Normal", contenders::normal),
     ("twolane, small ones High", contenders::high),
-    ("twolane futures, Rayon", |io| {
-        contenders::futures(io, Backend::Rayon)
-    }),
-    ("twolane futures, Runtime", |io| {
-        contenders::futures(io, Backend::Runtime)
-    }),
+    ("twolane futures", contenders::futures),
     (HIGH_SPARSE, contenders::high),
 ];
 const HIGH_SPARSE: &str = "twolane, small ones High, sparse";
-const STARTED_ON: [(&str, Backend); 2] = [
-    ("200 started futures, Rayon", Backend::Rayon),
-    ("200 started futures, Runtime", Backend::Runtime),
-];
+const STARTED_FUTURES: &str = "200 started futures";
 
 /// A busy machine may be slow, and a contender may answer the small jobs last.
 const BOUND: Duration = Duration::from_secs(240);

@@ -8,12 +8,12 @@
 //!
 //! - *Queued*: each thread of the lane is in a job that waits at a gate. A million
 //!   closures are submitted, memory is read, the gate opens, and all are awaited.
-//!   twolane's `spawn_cpu` on both backends; Tokio's `spawn_blocking` with as many
-//!   threads as there are cores; a rayon pool with `async_task` for the output.
+//!   twolane's `spawn_cpu`; Tokio's `spawn_blocking` with as many threads as there are
+//!   cores; a rayon pool with `async_task` for the output.
 //! - *Parked*: a million futures, each polled once and then waiting for its waker,
 //!   which it leaves in a place of its own. When the last one has come, memory is
-//!   read, all are woken, and all are awaited. twolane's `spawn` on both backends;
-//!   `tokio::spawn`; goroutines that wait on one channel, which is closed.
+//!   read, all are woken, and all are awaited. twolane's `spawn`; `tokio::spawn`;
+//!   goroutines that wait on one channel, which is closed.
 //!
 //! Every contender runs in a process of its own, so that its memory is its alone.
 //! All have as many threads as there are cores, up before the first reading; the
@@ -53,7 +53,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
-use twolane::Backend;
 use twolane_benches::go::Go;
 use twolane_benches::watchdog::Watchdog;
 use twolane_benches::{
@@ -73,13 +72,11 @@ struct Role {
     count: usize,
 }
 
-const CONTENDERS: [&str; 8] = [
-    "queued/twolane spawn_cpu, Rayon",
-    "queued/twolane spawn_cpu, Runtime",
+const CONTENDERS: [&str; 6] = [
+    "queued/twolane spawn_cpu",
     "queued/tokio spawn_blocking",
     "queued/rayon and async-task",
-    "parked/twolane spawn, Rayon",
-    "parked/twolane spawn, Runtime",
+    "parked/twolane spawn",
     "parked/tokio tasks",
     GO,
 ];
@@ -140,24 +137,16 @@ fn main() {
             ],
         );
     }
-    for (name, contender) in [
-        ("bytes_per_job", 0),
-        ("bytes_per_job_runtime", 1),
-        ("bytes_per_parked_future", 4),
-        ("bytes_per_parked_future_runtime", 5),
-    ] {
+    for (name, contender) in [("bytes_per_job", 0), ("bytes_per_parked_future", 3)] {
         let bytes = report.found.median(CONTENDERS[contender], "resident_each");
         report.put(name, Ratio::once(bytes));
     }
-    report.ratios(
-        "bytes_over_goroutine_runtime: resident of parked/twolane spawn, Runtime / parked/goroutines",
-    );
     for (name, metric) in [("bytes", "resident"), ("wall", "wall"), ("cpu", "cpu")] {
         for (under, peer, ours) in [
-            ("queued_over_spawn_blocking", 2, 0),
-            ("queued_over_async_task", 3, 0),
-            ("parked_over_tokio_task", 6, 4),
-            ("parked_over_go", 7, 4),
+            ("queued_over_spawn_blocking", 1, 0),
+            ("queued_over_async_task", 2, 0),
+            ("parked_over_tokio_task", 4, 3),
+            ("parked_over_go", 5, 3),
         ] {
             let name = match format!("{name}_{under}").as_str() {
                 "bytes_parked_over_go" => "bytes_over_goroutine".to_owned(),
@@ -187,11 +176,6 @@ fn run(contender: &str, count: usize) -> Measured {
     // them as of every contender's.
     let io = &bounded_runtime(cores());
     let tasks = |hold: Hold| drop(io.spawn(async { hold() }));
-    let open = |backend| {
-        lane(io.handle(), |lane| {
-            lane.backend(backend).worker_threads(cores())
-        })
-    };
     match contender {
         "queued/tokio spawn_blocking" => {
             let blocking = |hold: Hold| drop(io.spawn_blocking(hold));
@@ -220,11 +204,7 @@ fn run(contender: &str, count: usize) -> Measured {
             parked(io, count, &tasks, submit, Result::unwrap)
         }
         ours => {
-            let backend = match ours.ends_with("Rayon") {
-                true => Backend::Rayon,
-                false => Backend::Runtime,
-            };
-            let cpu = open(backend);
+            let cpu = lane(io.handle(), |lane| lane.worker_threads(cores()));
             let hold = |hold: Hold| cpu.spawn_cpu(hold).detach();
             if ours.starts_with("queued/") {
                 let submit = |job| cpu.spawn_cpu(move || compute(job));

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
-use twolane::{Backend, CpuRuntime, Niceness, Priority};
+use twolane::{CpuRuntime, Niceness, Priority};
 
 use twolane_benches::go::Go;
 use twolane_benches::{Contender, bounded_runtime, cores, io_runtime};
@@ -33,29 +33,25 @@ pub const GOROUTINES: &str = "goroutine + channel";
 /// All of them; `less` divides how often a turn measures each case.
 pub fn all(less: u64) -> Vec<Contender<'static>> {
     let io = Arc::new(bounded_runtime(2));
-    let lane = |backend, niceness| {
-        let builder = CpuRuntime::builder().backend(backend).niceness(niceness);
+    let lane = |niceness| {
+        let builder = CpuRuntime::builder().niceness(niceness);
         let builder = builder.io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
         Box::leak(Box::new(builder.build().unwrap()))
             .handle()
             .clone()
     };
-    let rayon = lane(Backend::Rayon, Niceness::default());
-    let tokio = lane(Backend::Runtime, Niceness::default());
-    let unweighted = lane(Backend::Rayon, Niceness::off());
-    let high = rayon.clone();
+    let weighted = lane(Niceness::default());
+    let unweighted = lane(Niceness::off());
     let second = Arc::new(io_runtime(cores()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
     let pool = Arc::new(pool.build().unwrap());
     let measured = Measured { io, less };
     vec![
-        measured.contender("twolane spawn_cpu, Rayon", Closure(rayon.clone())),
-        measured.contender("twolane spawn, Rayon", Future_(rayon)),
-        measured.contender("twolane spawn_cpu, Runtime", Closure(tokio.clone())),
-        measured.contender("twolane spawn, Runtime", Future_(tokio)),
+        measured.contender("twolane spawn_cpu", Closure(weighted.clone())),
+        measured.contender("twolane spawn", Future_(weighted.clone())),
         measured.contender(UNWEIGHTED, Closure(unweighted)),
-        measured.contender(HIGH, High(high)),
+        measured.contender(HIGH, High(weighted)),
         measured.contender("tokio_rayon", TokioRayon(pool.clone())),
         measured.contender("rayon + oneshot", RayonOneshot(pool.clone())),
         measured.contender("rayon + async-task", RayonAsyncTask(pool)),

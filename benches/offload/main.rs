@@ -8,7 +8,7 @@
 //! All submit from a task of one Tokio runtime with two workers, and each has
 //! as many threads of its own as there are cores:
 //!
-//! - twolane: `spawn_cpu` (a closure) and `spawn` (a future), on both backends;
+//! - twolane: `spawn_cpu` (a closure) and `spawn` (a future);
 //! - `tokio::task::spawn_blocking`; a task of a second runtime;
 //! - `tokio_rayon`; rayon and a Tokio oneshot by hand; rayon and `async-task`;
 //! - `tokio::spawn`, which offloads nothing: it stays on the runtime that is to be kept free. It
@@ -57,11 +57,9 @@ use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN, UNWEIGHTED};
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
 /// In the order of the ratios' suffixes.
-const OURS: [(&str, &str); 6] = [
-    ("twolane spawn_cpu, Rayon", ""),
-    ("twolane spawn, Rayon", "_future"),
-    ("twolane spawn_cpu, Runtime", "_runtime"),
-    ("twolane spawn, Runtime", "_runtime_future"),
+const OURS: [(&str, &str); 4] = [
+    ("twolane spawn_cpu", ""),
+    ("twolane spawn", "_future"),
     (UNWEIGHTED, "_unweighted"),
     (HIGH, "_high"),
 ];

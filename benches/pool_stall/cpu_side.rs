@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::{Handle as Tokio, Runtime};
-use twolane::{Backend, CpuRuntime, Handle, Task};
+use twolane::{CpuRuntime, Handle, Task};
 
 use crate::connector::BoxError;
 use crate::world::THREADS;
@@ -31,7 +31,6 @@ impl CpuSide {
             .worker_threads(THREADS)
             .thread_name("cpu")
             .io_handle(io.clone())
-            .backend(Backend::Rayon)
             .build()?;
         Ok(Self::Twolane(cpu, Tasks::default()))
     }

@@ -17,8 +17,7 @@
 //! - (d) `two_clients`: two runtimes with a client each,
 //! - (e) `connector_layer`: one client whose connects are moved to the `io` runtime,
 //! - (f) `twolane_send_io`: twolane, the CPU jobs' requests by `send_io()`,
-//! - (g) `twolane_send`: by plain `send()`, which the rayon backend runs inside the I/O runtime's
-//!   context.
+//! - (g) `twolane_send`: by plain `send()`, which a job runs inside the I/O runtime's context.
 //!
 //! For each request of the io side it says how long it took, where the time went, which lane opened
 //! its connection, whose reactor the socket is registered with and which lane drove it: observed

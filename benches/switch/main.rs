@@ -21,9 +21,9 @@
 //!
 //! # The contenders
 //!
-//! twolane on both backends; Tokio's workers without drivers: the cheapest Tokio there is;
-//! goroutines, in a process of their own. All on one thread (`GOMAXPROCS(1)`), and then on as
-//! many as the machine has cores (`GOMAXPROCS` as it comes).
+//! twolane; Tokio's workers without drivers: the cheapest Tokio there is; goroutines, in a process
+//! of their own. All on one thread (`GOMAXPROCS(1)`), and then on as many as the machine has cores
+//! (`GOMAXPROCS` as it comes).
 //!
 //! # What it does not measure
 //!
@@ -64,7 +64,7 @@ fn main() {
     let mut contenders = Vec::new();
     for (width, threads) in WIDTHS.into_iter().zip([1, cores()]) {
         for side in Side::ALL {
-            let yields = Some(YIELD).filter(|_| side.is_ours() && threads == 1);
+            let yields = (side == Side::Twolane && threads == 1).then_some(YIELD);
             let go = Go::new("switch");
             contenders.push(Contender::new(format!("{width}/{side}"), move || {
                 if side == Side::Goroutines {
@@ -94,41 +94,33 @@ fn main() {
         ];
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
     }
-    let ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
-        let [over, under] = [over, under].map(|side| format!("{}/{side}", WIDTHS[width]));
+    let named = |side: Side, width: usize| format!("{}/{side}", WIDTHS[width]);
+    let ratio = |name: String, case: &str, width: usize, under: Side| {
+        let [over, under] = [Side::Twolane, under].map(|side| named(side, width));
         report.ratio(name, case, &over, &under);
     };
     let go = Side::Goroutines;
-    for (backend, over) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {
-        // Without a suffix: one alone, as the switches of others are quoted. With more,
-        // Tokio's share their lap through its scheduler; hence the others.
-        for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
-            for (suffix, case, width) in [
-                ("", "switch_alone", 0),
-                ("_100", "switch_100", 0),
-                ("_100_cores", "switch_100", 1),
-            ] {
-                let name = format!("switch_over_{peer}{suffix}{backend}");
-                ratio(name, case, width, over, under);
-            }
-        }
-        for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
-            let name = format!("start_over_{peer}{backend}");
-            ratio(name, "start", 0, over, under);
+    // Without a suffix: one alone, as the switches of others are quoted. With more,
+    // Tokio's share their lap through its scheduler; hence the others.
+    for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
+        for (suffix, case, width) in [
+            ("", "switch_alone", 0),
+            ("_100", "switch_100", 0),
+            ("_100_cores", "switch_100", 1),
+        ] {
+            let name = format!("switch_over_{peer}{suffix}");
+            ratio(name, case, width, under);
         }
     }
-    for (backend, over) in [("rayon", Side::Rayon), ("runtime", Side::Runtime)] {
-        for (suffix, width) in [("", 0), ("_cores", 1)] {
-            let name = format!("self_wake_{backend}{suffix}");
-            ratio(name, "self_wake", width, over, Side::Tokio);
-        }
+    for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
+        ratio(format!("start_over_{peer}"), "start", 0, under);
     }
-    for (backend, side) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {
-        let ns = report
-            .found
-            .median(&format!("{}/{side}", WIDTHS[0]), YIELD.0);
-        report.put(format!("yield_if_due_ns{backend}"), Ratio::once(ns));
+    for (suffix, width) in [("", 0), ("_cores", 1)] {
+        let name = format!("self_wake_over_tokio{suffix}");
+        ratio(name, "self_wake", width, Side::Tokio);
     }
+    let ns = report.found.median(&named(Side::Twolane, 0), YIELD.0);
+    report.put("yield_if_due_ns", Ratio::once(ns));
     report.finish();
 }
 

@@ -7,33 +7,27 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::task::{JoinError, JoinHandle};
-use twolane::{Backend, Handle, Niceness, Task};
+use twolane::{Handle, Niceness, Task};
 use twolane_benches::{io_runtime, lane};
 
 use crate::measure::{self, Spawn};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    Rayon,
-    Runtime,
+    Twolane,
     /// Workers, and neither timers nor an I/O driver.
     Tokio,
     Goroutines,
 }
 
 impl Side {
-    pub const ALL: [Self; 4] = [Self::Rayon, Self::Runtime, Self::Tokio, Self::Goroutines];
-
-    pub fn is_ours(self) -> bool {
-        matches!(self, Self::Rayon | Self::Runtime)
-    }
+    pub const ALL: [Self; 3] = [Self::Twolane, Self::Tokio, Self::Goroutines];
 }
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Rayon => "twolane, Rayon",
-            Self::Runtime => "twolane, Runtime",
+            Self::Twolane => "twolane",
             Self::Tokio => "tokio, no drivers",
             Self::Goroutines => "goroutines",
         })
@@ -43,8 +37,7 @@ impl fmt::Display for Side {
 /// How long `n` of a case take.
 pub fn time(side: Side, threads: usize, case: &'static str, n: u64) -> Duration {
     match side {
-        Side::Rayon => in_twolane(Backend::Rayon, threads, case, n),
-        Side::Runtime => in_twolane(Backend::Runtime, threads, case, n),
+        Side::Twolane => in_twolane(threads, case, n),
         _ => in_tokio(threads, case, n),
     }
 }
@@ -101,13 +94,11 @@ impl Spawn for Handle {
     }
 }
 
-fn in_twolane(backend: Backend, threads: usize, case: &'static str, n: u64) -> Duration {
+fn in_twolane(threads: usize, case: &'static str, n: u64) -> Duration {
     // There because a lane has one; nothing here goes to it.
     let io = io_runtime(1);
     let cpu = lane(io.handle(), |lane| {
-        lane.backend(backend)
-            .worker_threads(threads)
-            .niceness(Niceness::off())
+        lane.worker_threads(threads).niceness(Niceness::off())
     });
     let handle = cpu.handle().clone();
     let job = cpu.spawn(async move {

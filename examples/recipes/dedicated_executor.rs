@@ -3,7 +3,7 @@
 //!
 //! | `DedicatedExecutor` | here |
 //! |---|---|
-//! | [`spawn`](DedicatedExecutor::spawn): the future computes on the executor's threads, with what it spawns by `tokio::spawn`; dropping what it returns cancels it | the same: a job [`in_cpu_context`] on [`Backend::Runtime`] |
+//! | [`spawn`](DedicatedExecutor::spawn): the future computes on the executor's threads, with what it spawns by `tokio::spawn`; dropping what it returns cancels it | the same: a job [`in_cpu_context`], and what it spawns on as many threads of the lane's own Tokio runtime |
 //! | [`spawn_io`]: from inside, back to the runtime that does I/O | the same, of twolane |
 //! | [`shutdown`](DedicatedExecutor::shutdown), [`join`](DedicatedExecutor::join): for at most five minutes | the same; a job that runs at the shutdown ends at its next `.await` that waits, and its output is not kept |
 //! | a second runtime with `enable_all`, where a client of both runtimes stalls requests | sockets panic in a job: give the I/O to `spawn_io` |
@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use twolane::{Backend, BuildError, CpuRuntime, JoinError, in_cpu_context, spawn_io};
+use twolane::{BuildError, CpuRuntime, JoinError, in_cpu_context, spawn_io};
 
 /// How long `join` waits.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -42,7 +42,7 @@ pub enum JobError {
 impl DedicatedExecutor {
     /// Call it on the Tokio runtime that does I/O.
     pub fn new(name: &str, threads: usize) -> Result<Self, BuildError> {
-        let lane = CpuRuntime::builder().backend(Backend::Runtime);
+        let lane = CpuRuntime::builder();
         let lane = lane.thread_name(name).worker_threads(threads).build()?;
         Ok(Self(Arc::new(lane)))
     }

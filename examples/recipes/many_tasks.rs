@@ -98,7 +98,7 @@ pub async fn within_the_limit(
 }
 
 /// Blocks until the work is done, so call it on a plain thread only. It is no job: it cannot be
-/// cancelled and needs no permit. `Backend::Rayon` (the default) has it.
+/// cancelled and needs no permit.
 pub fn borrow_on_a_plain_thread(cpu: &Handle, texts: &[String]) -> Result<usize, JoinError> {
     cpu.install(|| texts.par_iter().map(|text| words(text)).sum())
 }

@@ -10,8 +10,8 @@
 //!   `Retry-After` at once. The lane finds out how many prompts that are.
 //! - The job makes the JSON of the ids as well.
 //! - A prompt whose client has gone is dropped from the queue.
-//! - `Tokenizer::encode_batch` splits its texts with rayon. In a job of `Backend::Rayon`, the
-//!   default, it computes on the lane's threads.
+//! - `Tokenizer::encode_batch` splits its texts with rayon. In a job it computes on the lane's
+//!   threads.
 //!
 //! ```text
 //! cargo run --release -p twolane-tokenize --example tokenize   # http://127.0.0.1:3000

@@ -49,6 +49,7 @@ mod start;
 mod unread;
 mod window;
 mod worker;
+mod workers;
 
 pub use buffered::Buffered;
 pub use ext::{CpuIteratorExt, CpuStreamExt, Iter};

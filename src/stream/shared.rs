@@ -15,7 +15,8 @@ use super::pace::Pace;
 use super::runner::{RunChunk, Stop};
 use super::unread::{drop_each, report_unread};
 use super::window::Window;
-use twolane_core::adapters::{self, DrainTasks, run_hook};
+use super::workers::Workers;
+use twolane_core::adapters::{self, run_hook};
 use twolane_core::{Handle, JoinError};
 
 /// Makes the state of a worker.
@@ -127,7 +128,7 @@ pub(super) struct Shared<I, O> {
     chunks: SegQueue<Chunk<I>>,
     /// What a worker has put back, which is older than any of `chunks`.
     put_back: SegQueue<Chunk<I>>,
-    pub(super) workers: DrainTasks,
+    pub(super) workers: Workers,
     pub(super) stop: Stop,
     pub(super) window: Arc<Window>,
     pub(super) pace: Pace,
@@ -171,7 +172,7 @@ impl<I, O> Shared<I, O> {
         Self {
             chunks: SegQueue::new(),
             put_back: SegQueue::new(),
-            workers: DrainTasks::new(workers),
+            workers: Workers::new(workers),
             stop: Stop::new(),
             window: Arc::new(Window::new(limits.items, limits.bytes)),
             pace: Pace::default(),

@@ -17,7 +17,7 @@
 //!   in one message, and ends when no chunk is left. If an input takes long, the process's
 //!   ticker sends the outputs before it (`batch.rs`). What inputs take is measured (`pace.rs`), for
 //!   the sizes of chunks and batches. The number of workers follows the
-//!   protocol of `DrainTasks`, in `twolane-core`: no chunk is left without a worker.
+//!   protocol of `workers.rs`: no chunk is left without a worker.
 //! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
 //!   input, and gives room back to the window as it hands outputs out.
 //!

@@ -11,7 +11,7 @@ use twolane::watch::Watch;
 use crate::busy;
 use crate::scrape::{Samples, key, samples, text};
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, lanes, lanes_with, time_limit, with_both};
+use crate::support::{lanes, lanes_with, time_limit};
 
 pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
     let all = snapshotter.snapshot().into_vec().into_iter();
@@ -30,20 +30,19 @@ pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
 
 #[test]
 fn a_recorder_gets_what_a_scrape_gets() {
-    with_both(|backend| {
-        let busy = busy(backend);
-        let cpu = busy.lanes.cpu.handle().clone();
-        let scraped = samples(&text(PrometheusCollector::new(&cpu)));
-        let recorder = DebuggingRecorder::new();
-        metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
-        assert_eq!(recorded(&recorder.snapshotter()), scraped);
-    });
+    let _limit = time_limit();
+    let busy = busy();
+    let cpu = busy.lanes.cpu.handle().clone();
+    let scraped = samples(&text(PrometheusCollector::new(&cpu)));
+    let recorder = DebuggingRecorder::new();
+    metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
+    assert_eq!(recorded(&recorder.snapshotter()), scraped);
 }
 
 #[test]
 fn names_and_labels_can_be_changed() {
     let _limit = time_limit();
-    let lanes = lanes(BOTH[0], 1);
+    let lanes = lanes(1);
     let recorder = DebuggingRecorder::new();
     metrics::with_local_recorder(&recorder, || {
         let reporter = MetricsReporter::new(lanes.cpu.handle()).with_lane("ingest");
@@ -64,7 +63,7 @@ fn names_and_labels_can_be_changed() {
 #[test]
 fn all_is_described() {
     let _limit = time_limit();
-    let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(Watch::new()));
+    let lanes = lanes_with(1, |builder| builder.watch_io(Watch::new()));
     let recorder = DebuggingRecorder::new();
     metrics::with_local_recorder(&recorder, || {
         MetricsReporter::new(lanes.cpu.handle()).describe().report();
@@ -96,7 +95,7 @@ fn lanes_one_after_the_other_under_one_label_add_up() {
     let recorder = DebuggingRecorder::new();
     let (mut busy, mut waited) = (0.0, 0.0);
     for jobs in [3, 2, 4] {
-        let lanes = lanes_with(BOTH[0], 1, |builder| builder.histograms(true));
+        let lanes = lanes_with(1, |builder| builder.histograms(true));
         let cpu = lanes.cpu.handle().clone();
         let mut reporter = MetricsReporter::new(&cpu);
         let mut report = || metrics::with_local_recorder(&recorder, || reporter.report());
@@ -143,7 +142,7 @@ fn lanes_one_after_the_other_under_one_label_add_up() {
 #[test]
 fn it_reports_at_each_interval() {
     let _limit = time_limit();
-    let lanes = lanes(BOTH[0], 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();

@@ -12,7 +12,7 @@ use twolane::watch::{Watch, watch};
 
 use crate::facade::recorded;
 use crate::scrape::{Samples, samples, text};
-use crate::support::{BOTH, lanes, lanes_with, time_limit};
+use crate::support::{lanes, lanes_with, time_limit};
 
 fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
     let all = samples.iter().map(|(key, value)| (key.as_str(), *value));
@@ -22,7 +22,7 @@ fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
 #[test]
 fn a_lane_that_is_not_watched_has_neither() {
     let _limit = time_limit();
-    let lanes = lanes(BOTH[0], 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     assert!(cpu.watcher().is_none());
     let recorder = DebuggingRecorder::new();
@@ -38,7 +38,7 @@ fn a_watched_lane_has_its_lag_and_no_stall_yet() {
     let _limit = time_limit();
     // What a noisy machine delays is no stall.
     let watch = Watch::new().threshold(Duration::from_secs(60));
-    let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(watch));
+    let lanes = lanes_with(1, |builder| builder.watch_io(watch));
     let cpu = lanes.cpu.handle().clone();
     assert!(cpu.watcher().is_some());
     let scraped = samples(&text(PrometheusCollector::new(&cpu)));
@@ -62,7 +62,7 @@ fn the_most_frequent_culprits_have_a_label_each() {
         tells.store(true, SeqCst);
         let _ = send.send(stall.culprit().map(str::to_owned));
     });
-    let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(settings));
+    let lanes = lanes_with(1, |builder| builder.watch_io(settings));
     let cpu = lanes.cpu.handle().clone();
     let stall = |name: &str| {
         told.store(false, SeqCst);

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 
 use support::{Lanes, Stuck, lanes_with};
 use tokio::sync::oneshot;
-use twolane::{Backend, JoinErrorKind, Permit, Priority, Task};
+use twolane::{JoinErrorKind, Permit, Priority, Task};
 
 const LIMIT: usize = 5;
 
@@ -24,8 +24,8 @@ struct Busy {
     _permit: Permit,
 }
 
-fn busy(backend: Backend) -> Busy {
-    let lanes = lanes_with(backend, 1, |builder| {
+fn busy() -> Busy {
+    let lanes = lanes_with(1, |builder| {
         builder
             .queue_limit(Priority::Normal, LIMIT)
             .histograms(true)

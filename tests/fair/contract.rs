@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use futures::future::{BoxFuture, join_all};
 use twolane::{CpuRuntime, JoinError, JoinErrorKind, Key, Priority};
 
-use crate::{Keys, Notes, on_both};
+use crate::{Keys, Notes, on_lane};
 
 fn spin(steps: u64) {
     (0..steps).for_each(|n| _ = std::hint::black_box(n));
@@ -23,7 +23,7 @@ fn is_key_full(error: &JoinError) -> bool {
 
 #[test]
 fn a_flood_does_not_queue_before_the_others() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let (release, held) = keys.keep_a_thread("flood");
         let notes = Notes::default();
         let submit = |key| {
@@ -45,7 +45,7 @@ fn a_flood_does_not_queue_before_the_others() {
 
 #[test]
 fn the_jobs_of_a_key_keep_their_order() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let (release, held) = keys.keep_a_thread("a");
         let (send, order) = channel();
         let submit = |n| {
@@ -65,7 +65,7 @@ fn the_jobs_of_a_key_keep_their_order() {
 
 #[test]
 fn a_full_key_is_refused_alone() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let a = cpu.handle().with_key(Key::new("a").with_max_jobs(3));
         let (release, held) = keys.keep_a_thread("a");
         let one = a.spawn_cpu(|| 1);
@@ -96,7 +96,7 @@ fn a_full_key_is_refused_alone() {
 /// A client that comes and goes must not fill the memory.
 #[test]
 fn a_job_that_was_dropped_counts_until_the_lane_has_dropped_it() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let a = cpu.handle().with_key(Key::new("a").with_max_jobs(9));
         let (release, held) = keys.keep_a_thread("a");
         let captured = Arc::new(());
@@ -122,7 +122,7 @@ fn a_job_that_was_dropped_counts_until_the_lane_has_dropped_it() {
 
 #[test]
 fn suspended_futures_of_a_key_are_bounded_as_its_queue_is() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let begin = |key| {
             let handle = cpu.handle().with_key(Key::new(key).with_max_jobs(8));
             let (begins, begun) = channel();
@@ -147,7 +147,7 @@ fn suspended_futures_of_a_key_are_bounded_as_its_queue_is() {
 /// Plain jobs are a key of their own: neither waits behind the other's queue.
 #[test]
 fn plain_jobs_and_those_of_keys_do_not_starve_each_other() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let (release, held) = keys.keep_a_thread("a");
         let notes = Notes::default();
         let submit = |cpu: &twolane::Handle, what| {
@@ -172,7 +172,7 @@ fn plain_jobs_and_those_of_keys_do_not_starve_each_other() {
 /// two threads they got an eighth.
 #[test]
 fn plain_jobs_get_their_share_on_two_threads() {
-    on_both(2, async |cpu, keys| {
+    on_lane(2, async |cpu, keys| {
         let held = ["a", "a"].map(|key| keys.keep_a_thread(key));
         let ran = Arc::new(AtomicUsize::new(0));
         let plain = (0..800).map(|_| {
@@ -203,7 +203,7 @@ fn plain_jobs_get_their_share_on_two_threads() {
 /// still waited for what it had had more.
 #[test]
 fn a_key_owes_nothing_once_plain_jobs_have_had_as_much() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let plain = |n| (0..n).map(|_| cpu.spawn_cpu(|| spin(400_000)));
         // From here on there are always plain jobs in the queue: else the debt would end at once.
         let (release, held) = keys.keep_a_thread("other");
@@ -237,7 +237,7 @@ fn a_key_owes_nothing_once_plain_jobs_have_had_as_much() {
 /// It was charged what the job before it on its thread had taken.
 #[test]
 fn a_job_that_never_ran_is_not_charged() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let spin = || spin(400_000);
         for _ in 0..3 {
             let (release, held) = keys.keep_a_thread("other");
@@ -262,7 +262,7 @@ fn a_job_that_never_ran_is_not_charged() {
 /// On an idle lane its steps went on without the queue, and were not charged.
 #[test]
 fn a_future_that_wakes_itself_pays_for_each_step() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let mut steps = 0;
         let task = keys.of("a").spawn(poll_fn(move |cx| {
             spin(100_000);
@@ -287,7 +287,7 @@ fn a_future_that_wakes_itself_pays_for_each_step() {
 /// They are not refused, and count for their key alone.
 #[test]
 fn jobs_of_jobs_are_not_refused_and_the_bound_holds_after_them() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let a = cpu.handle().with_key(Key::new("a").with_max_jobs(2));
         let inner = a.clone();
         let many = a.spawn_cpu(move || (0..100).map(|_| inner.spawn_cpu(|| ())).collect());
@@ -310,7 +310,7 @@ fn jobs_of_jobs_are_not_refused_and_the_bound_holds_after_them() {
 /// Whatever submits: each has the key's share, and the key's bound.
 #[test]
 fn all_ways_to_submit_have_the_key() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         use futures::StreamExt;
         use twolane::CpuStreamExt;
         let a = keys.of("a");
@@ -366,7 +366,7 @@ fn all_ways_to_submit_have_the_key() {
 
 #[test]
 fn the_busiest_keys_come_by_what_they_used() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         for (n, key) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
             let spin = move || (0..n * 400_000).fold(0, |sum, n| std::hint::black_box(sum ^ n));
             keys.of(key).spawn_cpu(spin).await.unwrap();
@@ -385,7 +385,7 @@ fn the_busiest_keys_come_by_what_they_used() {
 
 #[test]
 fn a_job_that_sleeps_pays_for_its_thread() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let sleep = || {
             let began = Instant::now();
             std::thread::sleep(Duration::from_millis(20));
@@ -403,7 +403,7 @@ fn a_job_that_sleeps_pays_for_its_thread() {
 
 #[test]
 fn a_job_waits_for_another_one_of_its_key() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         fn nested(keys: Keys, depth: u32) -> BoxFuture<'static, u32> {
             Box::pin(async move {
                 match depth {
@@ -421,7 +421,7 @@ fn a_job_waits_for_another_one_of_its_key() {
 
 #[test]
 fn a_suspended_future_has_no_turn_and_each_step_is_charged() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let suspended = [0; 10].map(|_| keys.of("a").spawn(pending::<()>()));
         assert_eq!(keys.of("a").spawn_cpu(|| 1).await.unwrap(), 1);
         assert_eq!(keys.of("b").spawn_cpu(|| 1).await.unwrap(), 1);
@@ -445,7 +445,7 @@ fn a_suspended_future_has_no_turn_and_each_step_is_charged() {
 
 #[test]
 fn jobs_run_before_anybody_awaits_them() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let ran = Arc::new(AtomicUsize::new(0));
         let count = || {
             let ran = ran.clone();
@@ -467,7 +467,7 @@ fn span() -> Option<&'static str> {
 fn a_job_runs_in_the_span_of_its_submitter_whoever_ends_before_it() {
     let subscriber = tracing_subscriber::registry();
     let _set = tracing::subscriber::set_default(subscriber);
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let (release, held) = tracing::info_span!("first").in_scope(|| keys.keep_a_thread("a"));
         let second = tracing::info_span!("second").in_scope(|| keys.of("a").spawn_cpu(span));
         let outside = keys.of("a").spawn_cpu(span);
@@ -483,7 +483,7 @@ fn a_job_runs_in_the_span_of_its_submitter_whoever_ends_before_it() {
 
 #[test]
 fn jobs_go_by_the_place_that_submits_them() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         keys.of("a").spawn_cpu(|| ()).await.unwrap();
         let named = keys.of("a").with_name("thumbnail");
         named.spawn(async {}).await.unwrap();

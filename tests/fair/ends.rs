@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use twolane::{JoinErrorKind, Key};
 
-use crate::on_both;
+use crate::on_lane;
 
 #[test]
 fn a_panic_is_an_error_and_the_turn_comes_back() {
-    on_both(1, async |_cpu, keys| {
+    on_lane(1, async |_cpu, keys| {
         let computed = || (0..2_000_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
         for _ in 0..3 {
             let task = keys.of("a").spawn_cpu(move || -> u64 {
@@ -36,7 +36,7 @@ fn a_panic_is_an_error_and_the_turn_comes_back() {
 
 #[test]
 fn a_shutdown_answers_what_is_queued() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let (release, held) = keys.keep_a_thread("a");
         let queued: Vec<_> = (0..10).map(|n| keys.of("a").spawn_cpu(move || n)).collect();
         let with = keys.of("b").spawn_cpu_with(|_| Ok(1));
@@ -60,7 +60,7 @@ fn a_shutdown_answers_what_is_queued() {
 
 #[test]
 fn a_shutdown_with_a_long_queue_takes_no_stack() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let many = cpu.handle().with_key(Key::new("a").with_max_jobs(u16::MAX));
         let (release, held) = keys.keep_a_thread("a");
         let queued: Vec<_> = (0..50_000).map(|_| many.spawn_cpu(|| ())).collect();
@@ -82,7 +82,7 @@ fn a_destructor_that_panics_hangs_nobody() {
             panic!("on purpose");
         }
     }
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let (release, held) = keys.keep_a_thread("a");
         let panics = Panics;
         let task = keys.of("a").spawn_cpu(move || drop(panics));
@@ -99,7 +99,7 @@ fn a_destructor_that_panics_hangs_nobody() {
 
 #[test]
 fn a_deadline_ends_a_job_that_is_queued() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let (release, held) = keys.keep_a_thread("a");
         let deadline = Instant::now() + Duration::from_millis(1);
         let late = cpu.handle().with_deadline(deadline);
@@ -117,7 +117,7 @@ fn a_deadline_ends_a_job_that_is_queued() {
 
 #[test]
 fn a_shutdown_does_not_wait_for_a_turn() {
-    on_both(1, async |cpu, keys| {
+    on_lane(1, async |cpu, keys| {
         let (release, held) = keys.keep_a_thread("a");
         let is_shutdown = |error: twolane::JoinError| error.kind() == JoinErrorKind::Shutdown;
         let queued = keys.of("b").spawn_cpu(|| 1);
@@ -135,7 +135,7 @@ fn a_shutdown_does_not_wait_for_a_turn() {
 
 #[test]
 fn a_checkpoint_fails_once_the_task_was_dropped() {
-    on_both(2, async |_cpu, keys| {
+    on_lane(2, async |_cpu, keys| {
         let (begun, has_begun) = channel();
         let (send, ended) = tokio::sync::oneshot::channel();
         let task = keys.of("a").spawn_cpu_with(move |job| {

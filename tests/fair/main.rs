@@ -11,18 +11,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use twolane::metrics::KeyUsage;
-use twolane::{Backend, CpuRuntime, Handle, Task};
+use twolane::{CpuRuntime, Handle, Task};
 
-/// On both backends, with so many threads.
-fn on_both(threads: usize, test: impl AsyncFn(CpuRuntime, Keys)) {
-    for backend in [Backend::Rayon, Backend::Runtime] {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let builder = CpuRuntime::builder().io_handle(io.handle().clone());
-        let builder = builder.backend(backend);
-        let cpu = builder.worker_threads(threads).build().unwrap();
-        let keys = Keys(cpu.handle().clone());
-        io.block_on(test(cpu, keys));
-    }
+/// On a lane of so many threads.
+fn on_lane(threads: usize, test: impl AsyncFn(CpuRuntime, Keys)) {
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let builder = CpuRuntime::builder().io_handle(io.handle().clone());
+    let cpu = builder.worker_threads(threads).build().unwrap();
+    let keys = Keys(cpu.handle().clone());
+    io.block_on(test(cpu, keys));
 }
 
 /// Handles of keys, at the lane's default priority.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use twolane::{Backend, CpuRuntime, Handle, Key};
+use twolane::{CpuRuntime, Handle, Key};
 
 use crate::dice::{Dice, seed_of_environment};
 
@@ -86,7 +86,6 @@ fn round(seed: u64) -> usize {
     let counts = Arc::new(Counts::default());
     let io = tokio::runtime::Runtime::new().unwrap();
     let builder = CpuRuntime::builder().io_handle(io.handle().clone());
-    let builder = builder.backend(dice.one_of(&[Backend::Rayon, Backend::Runtime]));
     let cpu = builder
         .worker_threads(1 + dice.below(3) as usize)
         .build()

@@ -7,13 +7,13 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, Dropped, Lanes, lanes, lasts, on_both};
+use crate::support::{self, Dropped, Lanes, lanes, lasts, time_limit};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use twolane::HandleExt;
 use twolane::io::{BodyError, BridgeError};
-use twolane::{Backend, HandleExt};
 
 /// Frames of 5 bytes, and then `rest`.
 fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
@@ -35,29 +35,29 @@ fn lost<B>(end: Result<B, BodyError<&'static str>>) -> BridgeError {
 /// `object_store`'s `SpawnService` ends a body there: 5 of 10 bytes, and `Ok`.
 #[test]
 fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
-    on_both(1, |Lanes { cpu, io }| {
-        let handle = cpu.handle().clone();
-        let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
-        let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
-        assert_eq!(first, "hello");
-        drop(io);
-        assert!(!body.is_end_stream());
-        let lost = lost(wait(body.frame()).unwrap());
-        assert!(!lost.is_panic());
-        assert_eq!(lost.sent(), 5);
-        let text = lost.to_string();
-        assert!(text.contains("cut short after 5 bytes: "), "{text}");
-        assert!(text.contains("the I/O lane stopped"), "{text}");
-        assert!(!lost.try_into_panic().unwrap_err().is_panic());
-        // After the error, not instead of it.
-        assert!(wait(body.frame()).is_none());
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let handle = cpu.handle().clone();
+    let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
+    let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
+    assert_eq!(first, "hello");
+    drop(io);
+    assert!(!body.is_end_stream());
+    let lost = lost(wait(body.frame()).unwrap());
+    assert!(!lost.is_panic());
+    assert_eq!(lost.sent(), 5);
+    let text = lost.to_string();
+    assert!(text.contains("cut short after 5 bytes: "), "{text}");
+    assert!(text.contains("the I/O lane stopped"), "{text}");
+    assert!(!lost.try_into_panic().unwrap_err().is_panic());
+    // After the error, not instead of it.
+    assert!(wait(body.frame()).is_none());
 }
 
 #[test]
 fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let panics = stream::poll_fn(|_| panic!("no such codec"));
     let body = cpu.handle().body_from_io(hello_and(panics), 1024);
     let lost = lost(wait(body.collect()));
@@ -74,7 +74,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
 #[test]
 fn a_body_s_own_error_comes_as_it_is() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let reset = stream::iter([Err("reset by peer")]);
     let mut body = cpu.handle().body_from_io(hello_and(reset), 1024);
     assert!(wait(body.frame()).unwrap().is_ok());
@@ -111,7 +111,7 @@ fn an_empty_body_is_at_its_end_from_the_start() {
 fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
     let _limit = support::time_limit();
     for last in [None, Some("closed before message completed")] {
-        let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+        let Lanes { cpu, io } = lanes(1);
         let (dropped, feeder_gone) = mpsc::channel();
         let (feeds, polled) = lasts(Dropped(dropped));
         io.spawn(feeds);
@@ -165,7 +165,7 @@ fn a_body_is_lost_with_a_runtime_of_one_thread() {
 #[test]
 fn a_body_that_fails_for_ever_fails_once() {
     let _limit = support::time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     let failing = stream::repeat_with(|| Err::<Frame<Bytes>, _>(io::Error::other("reset")));
     let mut body = lanes
         .cpu

@@ -2,7 +2,7 @@
 //! `IoLayer`. What must hold for a request must hold for both.
 
 use crate::server;
-use crate::support::{Lanes, lanes, with_both};
+use crate::support::{Lanes, lanes, time_limit};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
@@ -23,24 +23,23 @@ pub(super) enum Client {
     IoLayer(Box<HyperClient>),
 }
 
-/// On a lane of one thread of each backend: each client, by HTTP/1.1 and by HTTP/2.
+/// On a lane of one thread: each client, by HTTP/1.1 and by HTTP/2.
 pub(super) fn with_each(mut test: impl FnMut(Lanes, Client)) {
-    with_both(|backend| {
-        for h2 in [false, true] {
-            println!("HTTP/2: {h2}");
-            let hyper = legacy::Client::builder(TokioExecutor::new())
-                .http2_only(h2)
-                .build_http();
-            let reqwest = match h2 {
-                true => server::h2_client(),
-                false => server::client(),
-            };
-            for client in [Client::SendIo(reqwest), Client::IoLayer(Box::new(hyper))] {
-                println!("{client:?}");
-                test(lanes(backend, 1), client);
-            }
+    let _limit = time_limit();
+    for h2 in [false, true] {
+        println!("HTTP/2: {h2}");
+        let hyper = legacy::Client::builder(TokioExecutor::new())
+            .http2_only(h2)
+            .build_http();
+        let reqwest = match h2 {
+            true => server::h2_client(),
+            false => server::client(),
+        };
+        for client in [Client::SendIo(reqwest), Client::IoLayer(Box::new(hyper))] {
+            println!("{client:?}");
+            test(lanes(1), client);
         }
-    });
+    }
 }
 
 impl Client {

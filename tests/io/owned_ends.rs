@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::dropping::{self, Probe, end_of};
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
-use crate::support::{self, Lanes, on_both, thread_name, with_both};
+use crate::support::{self, Lanes, lanes, thread_name, time_limit};
 use futures::{StreamExt, stream};
 use twolane::{HandleExt, IoOwned, JoinErrorKind, Task};
 
@@ -98,16 +98,15 @@ const WAYS: [Way; 11] = [
 
 #[test]
 fn a_value_is_dropped_on_the_io_lane_however_it_was_used() {
-    with_both(|backend| {
-        for (way, end) in WAYS {
-            println!("{way}");
-            let end = end_of(backend, |lanes, probe, _| {
-                end(lanes, lanes.cpu.handle().io_owned(probe));
-            });
-            assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
-            assert!(end.in_a_task);
-        }
-    });
+    let _limit = time_limit();
+    for (way, end) in WAYS {
+        println!("{way}");
+        let end = end_of(|lanes, probe, _| {
+            end(lanes, lanes.cpu.handle().io_owned(probe));
+        });
+        assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
+        assert!(end.in_a_task);
+    }
 }
 
 /// Notes the thread and the runtime's context of its drop, and spawns there.
@@ -126,66 +125,66 @@ impl Drop for Last {
 /// spawns must not go to the runtime of the thread that happens to drop the value.
 #[test]
 fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
-    on_both(1, |Lanes { cpu, io }| {
-        let context = Some(io.handle().id());
-        let (dropped, drops) = mpsc::channel();
-        let handle = cpu.handle().clone();
-        let value = || handle.io_owned(Last(dropped.clone()));
-        let (mut in_call, in_job) = (value(), value());
-        type Use = fn(IoOwned<Last>) -> String;
-        let uses: [(_, Use); 3] = [
-            (value(), |mut value| {
-                wait(value.with(async |_| ())).unwrap_err().to_string()
-            }),
-            (value(), |value| {
-                wait(value.take(async |_| ())).unwrap_err().to_string()
-            }),
-            (value(), |value| {
-                let mut stream = value.into_stream(|_| stream::iter([1]).boxed(), 1, |_| 1);
-                wait(stream.next()).unwrap().unwrap_err().to_string()
-            }),
-        ];
-        let shared = handle.io_owned(Arc::new(Last(dropped.clone()))).shared();
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let context = Some(io.handle().id());
+    let (dropped, drops) = mpsc::channel();
+    let handle = cpu.handle().clone();
+    let value = || handle.io_owned(Last(dropped.clone()));
+    let (mut in_call, in_job) = (value(), value());
+    type Use = fn(IoOwned<Last>) -> String;
+    let uses: [(_, Use); 3] = [
+        (value(), |mut value| {
+            wait(value.with(async |_| ())).unwrap_err().to_string()
+        }),
+        (value(), |value| {
+            wait(value.take(async |_| ())).unwrap_err().to_string()
+        }),
+        (value(), |value| {
+            let mut stream = value.into_stream(|_| stream::iter([1]).boxed(), 1, |_| 1);
+            wait(stream.next()).unwrap().unwrap_err().to_string()
+        }),
+    ];
+    let shared = handle.io_owned(Arc::new(Last(dropped.clone()))).shared();
 
-        let (begun, begins) = mpsc::channel();
-        let caller = std::thread::spawn(move || {
-            let call = in_call.with(async move |_| {
-                begun.send(()).unwrap();
-                pending::<()>().await;
-            });
-            let error = wait(call).unwrap_err();
-            assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
-        });
-        begins.recv().unwrap();
-        let (begun, begins) = mpsc::channel();
-        let (let_go, stay) = mpsc::channel();
-        let job = cpu.spawn_cpu(move || {
-            let _value = in_job;
+    let (begun, begins) = mpsc::channel();
+    let caller = std::thread::spawn(move || {
+        let call = in_call.with(async move |_| {
             begun.send(()).unwrap();
-            stay.recv().unwrap()
+            pending::<()>().await;
         });
-        begins.recv().unwrap();
-        drop(io);
-
-        // The call ends with the runtime, and its thread then drops the value.
-        caller.join().unwrap();
-        assert_eq!(drops.recv().unwrap().1, context);
-        for (value, used) in uses {
-            let error = used(value);
-            assert!(
-                error.contains("I/O runtime") || error.contains("I/O lane stopped"),
-                "{error}"
-            );
-            assert_eq!(drops.recv().unwrap(), (thread_name(), context));
-        }
-        let error = wait(shared.with(async |_| ())).unwrap_err();
+        let error = wait(call).unwrap_err();
         assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
-        drop(shared);
-        assert_eq!(drops.recv().unwrap(), (thread_name(), context));
-        let_go.send(()).unwrap();
-        job.wait().unwrap();
-        assert_eq!(drops.recv().unwrap(), ("cpu-0".to_owned(), context));
     });
+    begins.recv().unwrap();
+    let (begun, begins) = mpsc::channel();
+    let (let_go, stay) = mpsc::channel();
+    let job = cpu.spawn_cpu(move || {
+        let _value = in_job;
+        begun.send(()).unwrap();
+        stay.recv().unwrap()
+    });
+    begins.recv().unwrap();
+    drop(io);
+
+    // The call ends with the runtime, and its thread then drops the value.
+    caller.join().unwrap();
+    assert_eq!(drops.recv().unwrap().1, context);
+    for (value, used) in uses {
+        let error = used(value);
+        assert!(
+            error.contains("I/O runtime") || error.contains("I/O lane stopped"),
+            "{error}"
+        );
+        assert_eq!(drops.recv().unwrap(), (thread_name(), context));
+    }
+    let error = wait(shared.with(async |_| ())).unwrap_err();
+    assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
+    drop(shared);
+    assert_eq!(drops.recv().unwrap(), (thread_name(), context));
+    let_go.send(()).unwrap();
+    job.wait().unwrap();
+    assert_eq!(drops.recv().unwrap(), ("cpu-0".to_owned(), context));
 }
 
 /// The value was given up in time, but the runtime ends before it comes to the drop.
@@ -204,15 +203,14 @@ fn a_runtime_that_ends_drops_the_values_that_wait_for_it() {
 /// Its owner is a job, which ends in any of the ways in which jobs end.
 #[test]
 fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
-    with_both(|backend| {
-        for (way, end) in dropping::WAYS {
-            println!("{way}");
-            let end = end_of(backend, |lanes, probe, is_dropped| {
-                let value = lanes.cpu.handle().io_owned(probe);
-                end(lanes, Box::new(value), is_dropped);
-            });
-            assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
-            assert!(end.in_a_task);
-        }
-    });
+    let _limit = time_limit();
+    for (way, end) in dropping::WAYS {
+        println!("{way}");
+        let end = end_of(|lanes, probe, is_dropped| {
+            let value = lanes.cpu.handle().io_owned(probe);
+            end(lanes, Box::new(value), is_dropped);
+        });
+        assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
+        assert!(end.in_a_task);
+    }
 }

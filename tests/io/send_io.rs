@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use crate::server::{Server, client, h2_client, silent_server};
-use crate::support::{self, Lanes, lanes, on_both};
+use crate::support::{self, Lanes, lanes, time_limit};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Redirect;
 use axum::routing::get;
 use reqwest::Version;
 use twolane::io::SendIoError;
-use twolane::{Backend, JoinErrorKind, RequestBuilderExt};
+use twolane::{JoinErrorKind, RequestBuilderExt};
 
 /// `url()` after a redirect is what relative links are resolved by; reqwest
 /// keeps it outside the `http::Response`, where a rebuilt one loses it.
@@ -21,29 +21,29 @@ fn the_head_survives() {
     let redirect = || async { Redirect::temporary("/plain") };
     let router = Router::new().route("/plain", get(plain));
     let server = Server::start(router.route("/redirect", get(redirect)));
-    on_both(1, |Lanes { cpu, io: _io }| {
-        for (client, version) in [(client(), Version::HTTP_11), (h2_client(), Version::HTTP_2)] {
-            let request = client.get(server.url("/redirect"));
-            let response = cpu.spawn(async { request.send_io().await }).wait();
-            let response = response.unwrap().unwrap();
-            assert_eq!(response.url().as_str(), server.url("/plain"));
-            assert_eq!(response.status(), StatusCode::ACCEPTED);
-            assert_eq!(response.version(), version);
-            assert_eq!(response.headers()["x-kind"], "plain");
-            // It is kept in an extension.
-            assert_eq!(response.remote_addr(), Some(server.address));
-            assert_eq!(response.content_length(), Some(5));
-            let body = cpu.spawn(response.bytes()).wait().unwrap();
-            assert_eq!(body.unwrap(), "hello");
-        }
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    for (client, version) in [(client(), Version::HTTP_11), (h2_client(), Version::HTTP_2)] {
+        let request = client.get(server.url("/redirect"));
+        let response = cpu.spawn(async { request.send_io().await }).wait();
+        let response = response.unwrap().unwrap();
+        assert_eq!(response.url().as_str(), server.url("/plain"));
+        assert_eq!(response.status(), StatusCode::ACCEPTED);
+        assert_eq!(response.version(), version);
+        assert_eq!(response.headers()["x-kind"], "plain");
+        // It is kept in an extension.
+        assert_eq!(response.remote_addr(), Some(server.address));
+        assert_eq!(response.content_length(), Some(5));
+        let body = cpu.spawn(response.bytes()).wait().unwrap();
+        assert_eq!(body.unwrap(), "hello");
+    }
 }
 
 #[test]
 fn reqwest_s_own_errors_come_as_they_are() {
     let _limit = support::time_limit();
     let (server, _requests, _given_up) = silent_server();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let request = client().get(server.url("/"));
     let request = request.timeout(Duration::from_millis(50));
     let sent = cpu.spawn(async { request.send_io().await }).wait();
@@ -57,7 +57,7 @@ fn reqwest_s_own_errors_come_as_they_are() {
 fn it_needs_a_handle_and_the_io_lane() {
     let _limit = support::time_limit();
     let server = Server::start(Router::new().route("/", get(|| async { "hello" })));
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io } = lanes(1);
     let handle = cpu.handle().clone();
     // A runtime without any I/O of its own will do.
     let elsewhere = tokio::runtime::Builder::new_current_thread();

@@ -15,7 +15,7 @@ use twolane::HandleExt;
 use twolane::io::DEFAULT_BODY_LIMIT;
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, child, cpu_lane, time_limit};
+use crate::support::{child, cpu_lane, time_limit};
 
 /// A server without Tokio: it answers each request on its connection by the name of its path.
 fn server() -> SocketAddr {
@@ -51,7 +51,7 @@ fn next_task(io: &Runtime) -> u64 {
 /// The tasks of a response without a body, with one of known and one of unknown length, from the
 /// request to the body's end.
 fn tasks_of_responses(io: &Runtime) -> [u64; 3] {
-    let cpu = cpu_lane(BOTH[0], 1, io.handle());
+    let cpu = cpu_lane(1, io.handle());
     let address = server();
     let mut sender = io.block_on(async {
         let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use crate::clients::HyperClient;
 use crate::server::{Server, poll_once};
 use crate::stepped::wait;
-use crate::support::{Dropped, Lanes, Stuck, lanes, lasts, on_both, thread_name, with_both};
+use crate::support::{Dropped, Lanes, Stuck, lanes, lasts, thread_name, time_limit};
 use crate::watched::{Threads, Watched};
 use axum::Router;
 use axum::routing::post;
@@ -61,36 +61,33 @@ fn request_and_body_come_whole_and_all_of_it_runs_on_the_io_lane() {
         let all_on_io = steps.map(|step| (step, "io".to_owned()));
         assert_eq!(threads.seen(), all_on_io.into(), "h2: {h2}");
     };
-    with_both(|backend| {
-        [false, true]
-            .into_iter()
-            .for_each(|h2| run(lanes(backend, 1), h2))
-    });
+    let _limit = time_limit();
+    [false, true].into_iter().for_each(|h2| run(lanes(1), h2))
 }
 
 #[test]
 fn the_client_s_own_error_arrives_as_it_is_and_a_panic_as_one() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let layer = IoLayer::new(cpu.handle());
-        let client: HyperClient = Client::builder(TokioExecutor::new()).build_http();
-        // Port 1: no server is there.
-        let job = cpu.spawn(layer.layer(client).oneshot(ask("http://127.0.0.1:1/")));
-        let error = job.wait().unwrap().unwrap_err();
-        let own = error.downcast_ref::<legacy::Error>();
-        assert!(own.unwrap().is_connect(), "{error:?}");
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let layer = IoLayer::new(cpu.handle());
+    let client: HyperClient = Client::builder(TokioExecutor::new()).build_http();
+    // Port 1: no server is there.
+    let job = cpu.spawn(layer.layer(client).oneshot(ask("http://127.0.0.1:1/")));
+    let error = job.wait().unwrap().unwrap_err();
+    let own = error.downcast_ref::<legacy::Error>();
+    assert!(own.unwrap().is_connect(), "{error:?}");
 
-        let broken = tower::service_fn(|_| async {
-            assert_eq!(thread_name(), "io");
-            panic!("the client is broken");
-            #[allow(unreachable_code, reason = "it says what the panic is instead of")]
-            Ok::<Answer, Infallible>(Answer::default())
-        });
-        let job = cpu.spawn(layer.layer(broken).oneshot(ask("/")));
-        let error = job.wait().unwrap().unwrap_err();
-        let panic = error.downcast_ref::<JoinError>().unwrap();
-        assert!(panic.is_panic());
-        assert!(panic.to_string().contains("the client is broken"));
+    let broken = tower::service_fn(|_| async {
+        assert_eq!(thread_name(), "io");
+        panic!("the client is broken");
+        #[allow(unreachable_code, reason = "it says what the panic is instead of")]
+        Ok::<Answer, Infallible>(Answer::default())
     });
+    let job = cpu.spawn(layer.layer(broken).oneshot(ask("/")));
+    let error = job.wait().unwrap().unwrap_err();
+    let panic = error.downcast_ref::<JoinError>().unwrap();
+    assert!(panic.is_panic());
+    assert!(panic.to_string().contains("the client is broken"));
 }
 
 /// Ready once the future of `asks` says so, and the instance that was asked alone: a clone has
@@ -153,100 +150,100 @@ where
 /// taken.
 #[test]
 fn readiness_is_awaited_on_the_io_lane() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let threads = Threads::default();
-        let (tell, told) = watch::channel(false);
-        let (service, calls) = later(move || {
-            let mut told = told.clone();
-            async move {
-                told.wait_for(|told| *told)
-                    .await
-                    .map(drop)
-                    .map_err(io::Error::other)
-            }
-        });
-        let service = Watched::new(service, &threads);
-        let mut service = IoLayer::new(cpu.handle()).layer(service);
-        let started = cpu.spawn(async move {
-            let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx))).await;
-            assert!(matches!(ready, Poll::Ready(Ok(()))));
-            let mut response = service.call(Request::new(()));
-            assert!(poll_once(&mut response).await.is_pending());
-            [response]
-        });
-        let [response] = started.wait().unwrap();
-        let stuck = Stuck::start(cpu.handle());
-        tell.send(true).unwrap();
-        calls.recv().unwrap();
-        stuck.end();
-        cpu.spawn(response).wait().unwrap().unwrap();
-        let steps = ["poll_ready", "call", "response"];
-        let all_on_io = steps.map(|step| (step, "io".to_owned()));
-        assert_eq!(threads.seen(), all_on_io.into());
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let threads = Threads::default();
+    let (tell, told) = watch::channel(false);
+    let (service, calls) = later(move || {
+        let mut told = told.clone();
+        async move {
+            told.wait_for(|told| *told)
+                .await
+                .map(drop)
+                .map_err(io::Error::other)
+        }
     });
+    let service = Watched::new(service, &threads);
+    let mut service = IoLayer::new(cpu.handle()).layer(service);
+    let started = cpu.spawn(async move {
+        let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx))).await;
+        assert!(matches!(ready, Poll::Ready(Ok(()))));
+        let mut response = service.call(Request::new(()));
+        assert!(poll_once(&mut response).await.is_pending());
+        [response]
+    });
+    let [response] = started.wait().unwrap();
+    let stuck = Stuck::start(cpu.handle());
+    tell.send(true).unwrap();
+    calls.recv().unwrap();
+    stuck.end();
+    cpu.spawn(response).wait().unwrap().unwrap();
+    let steps = ["poll_ready", "call", "response"];
+    let all_on_io = steps.map(|step| (step, "io".to_owned()));
+    assert_eq!(threads.seen(), all_on_io.into());
 }
 
 #[test]
 fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let (service, calls) = later(async || Err(io::Error::other("never again")));
-        let service = IoLayer::new(cpu.handle()).layer(service);
-        let job = cpu.spawn(service.oneshot(Request::new(())));
-        let error = job.wait().unwrap().unwrap_err();
-        let own = error.downcast_ref::<io::Error>().unwrap();
-        assert_eq!(own.to_string(), "never again");
-        assert!(calls.try_recv().is_err());
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (service, calls) = later(async || Err(io::Error::other("never again")));
+    let service = IoLayer::new(cpu.handle()).layer(service);
+    let job = cpu.spawn(service.oneshot(Request::new(())));
+    let error = job.wait().unwrap().unwrap_err();
+    let own = error.downcast_ref::<io::Error>().unwrap();
+    assert_eq!(own.to_string(), "never again");
+    assert!(calls.try_recv().is_err());
 }
 
 /// A waiter that gives up leaves the queue.
 #[test]
 fn dropping_the_future_ends_the_wait_for_readiness() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let (asked, asks) = mpsc::channel();
-        let (dropped, dropped_on) = mpsc::channel();
-        let (never, _) = later(move || {
-            let guard = Dropped(dropped.clone());
-            asked.send(()).unwrap();
-            async move {
-                let _guard = guard;
-                pending().await
-            }
-        });
-        let mut service = IoLayer::new(cpu.handle()).layer(never);
-        let response = service.call(Request::new(()));
-        asks.recv().unwrap();
-        drop(response);
-        assert_eq!(dropped_on.recv().unwrap(), "io");
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (asked, asks) = mpsc::channel();
+    let (dropped, dropped_on) = mpsc::channel();
+    let (never, _) = later(move || {
+        let guard = Dropped(dropped.clone());
+        asked.send(()).unwrap();
+        async move {
+            let _guard = guard;
+            pending().await
+        }
     });
+    let mut service = IoLayer::new(cpu.handle()).layer(never);
+    let response = service.call(Request::new(()));
+    asks.recv().unwrap();
+    drop(response);
+    assert_eq!(dropped_on.recv().unwrap(), "io");
 }
 
 /// tonic's channel and tower's buffer have a worker, and say "closed" once that
 /// is gone. If the whole lane goes, that is the truth to tell.
 #[test]
 fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
-    on_both(1, |Lanes { cpu, io }| {
-        let (dropped, worker_gone) = mpsc::channel();
-        let (works, polled) = lasts(Dropped(dropped));
-        io.spawn(works);
-        polled.recv().unwrap();
-        let (asked, asks) = mpsc::channel();
-        let worker_gone = Mutex::new(worker_gone);
-        let (closed, _) = later(move || {
-            asked.send(()).unwrap();
-            // On the other thread of the lane, which ends the runtime.
-            worker_gone.lock().unwrap().recv().unwrap();
-            std::future::ready(Err(io::Error::other("closed")))
-        });
-        let mut service = IoLayer::new(cpu.handle()).layer(closed);
-        let response = service.call(Request::new(()));
-        asks.recv().unwrap();
-        io.shutdown_background();
-        let error = wait(response).unwrap_err();
-        let lost = error.downcast_ref::<JoinError>();
-        let lost = lost.unwrap_or_else(|| panic!("{error:?}"));
-        assert_eq!(lost.kind(), JoinErrorKind::IoRuntimeGone);
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let (dropped, worker_gone) = mpsc::channel();
+    let (works, polled) = lasts(Dropped(dropped));
+    io.spawn(works);
+    polled.recv().unwrap();
+    let (asked, asks) = mpsc::channel();
+    let worker_gone = Mutex::new(worker_gone);
+    let (closed, _) = later(move || {
+        asked.send(()).unwrap();
+        // On the other thread of the lane, which ends the runtime.
+        worker_gone.lock().unwrap().recv().unwrap();
+        std::future::ready(Err(io::Error::other("closed")))
     });
+    let mut service = IoLayer::new(cpu.handle()).layer(closed);
+    let response = service.call(Request::new(()));
+    asks.recv().unwrap();
+    io.shutdown_background();
+    let error = wait(response).unwrap_err();
+    let lost = error.downcast_ref::<JoinError>();
+    let lost = lost.unwrap_or_else(|| panic!("{error:?}"));
+    assert_eq!(lost.kind(), JoinErrorKind::IoRuntimeGone);
 }
 
 /// Whose answers are given by hand.
@@ -267,47 +264,47 @@ fn by_hand() -> (
 /// requests are accepted at once, since they wait on the I/O lane.
 #[test]
 fn a_limit_inside_shows_in_the_delay_and_not_in_poll_ready() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let (service, calls) = by_hand();
-        let mut service = ServiceBuilder::new()
-            .layer(IoLayer::new(cpu.handle()))
-            .concurrency_limit(1)
-            .service(service);
-        let started = cpu.spawn(async move {
-            let mut responses = Vec::new();
-            for _ in 0..3 {
-                let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx))).await;
-                assert!(ready.is_ready());
-                responses.push(service.call(Request::new(())));
-            }
-            responses
-        });
-        let responses = started.wait().unwrap();
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (service, calls) = by_hand();
+    let mut service = ServiceBuilder::new()
+        .layer(IoLayer::new(cpu.handle()))
+        .concurrency_limit(1)
+        .service(service);
+    let started = cpu.spawn(async move {
+        let mut responses = Vec::new();
         for _ in 0..3 {
-            let answer = calls.recv().unwrap();
-            assert!(calls.try_recv().is_err(), "two at once");
-            answer.send(Answer::default()).unwrap();
+            let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx))).await;
+            assert!(ready.is_ready());
+            responses.push(service.call(Request::new(())));
         }
-        for response in responses {
-            cpu.spawn(response).wait().unwrap().unwrap();
-        }
+        responses
     });
+    let responses = started.wait().unwrap();
+    for _ in 0..3 {
+        let answer = calls.recv().unwrap();
+        assert!(calls.try_recv().is_err(), "two at once");
+        answer.send(Answer::default()).unwrap();
+    }
+    for response in responses {
+        cpu.spawn(response).wait().unwrap().unwrap();
+    }
 }
 
 #[test]
 fn a_limit_outside_works_as_ever() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let (service, calls) = by_hand();
-        let mut service = ServiceBuilder::new()
-            .concurrency_limit(1)
-            .layer(IoLayer::new(cpu.handle()))
-            .service(service);
-        let mut other = service.clone();
-        let first = wait(service.ready()).unwrap().call(Request::new(()));
-        let answer = calls.recv().unwrap();
-        assert!(wait(poll_once(&mut other.ready())).is_pending());
-        answer.send(Answer::default()).unwrap();
-        wait(first).unwrap();
-        assert!(wait(poll_once(&mut other.ready())).is_ready());
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (service, calls) = by_hand();
+    let mut service = ServiceBuilder::new()
+        .concurrency_limit(1)
+        .layer(IoLayer::new(cpu.handle()))
+        .service(service);
+    let mut other = service.clone();
+    let first = wait(service.ready()).unwrap().call(Request::new(()));
+    let answer = calls.recv().unwrap();
+    assert!(wait(poll_once(&mut other.ready())).is_pending());
+    answer.send(Answer::default()).unwrap();
+    wait(first).unwrap();
+    assert!(wait(poll_once(&mut other.ready())).is_ready());
 }

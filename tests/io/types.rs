@@ -9,12 +9,12 @@ use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::shows::shows;
-use crate::support::{self, Lanes, lanes, on_both};
+use crate::support::{self, Lanes, lanes, time_limit};
 use futures::stream::{self, StreamExt};
 use http_body_util::Empty;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 use twolane::io::{BodyError, BridgedBody, SendIo, SendIoError};
-use twolane::{Backend, HandleExt, IoOwned, IoShared, RequestBuilderExt};
+use twolane::{HandleExt, IoOwned, IoShared, RequestBuilderExt};
 
 assert_impl_all!(BodyError<io::Error>: Error, Send, Sync, Unpin);
 assert_impl_all!(SendIoError: Error, Send, Sync, Unpin);
@@ -30,14 +30,15 @@ assert_impl_all!(IoShared<std::cell::Cell<u8>>: UnwindSafe, RefUnwindSafe);
 /// One looks at `Debug` when something hangs: it tells the state.
 #[test]
 fn debug_tells_the_state_of_values_and_bodies() {
-    on_both(2, |lanes| {
-        let handle = lanes.cpu.handle().clone();
-        let value = handle.io_owned(1);
-        shows(&value, &["IoOwned", "in_use: false"]);
-        shows(&value.shared(), &["IoShared"]);
-        let body = handle.body_from_io(Empty::<bytes::Bytes>::new(), 1);
-        shows(&body, &["BridgedBody", "left"]);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let handle = lanes.cpu.handle().clone();
+    let value = handle.io_owned(1);
+    shows(&value, &["IoOwned", "in_use: false"]);
+    shows(&value.shared(), &["IoShared"]);
+    let body = handle.body_from_io(Empty::<bytes::Bytes>::new(), 1);
+    shows(&body, &["BridgedBody", "left"]);
+
     let request = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
     shows(&request.body_limit(77), &["SendIo", "body_limit: 77"]);
 }
@@ -46,7 +47,7 @@ fn debug_tells_the_state_of_values_and_bodies() {
 #[test]
 fn debug_of_errors_of_bodies_and_clients_tells_what_happened() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io } = lanes(1);
     let parser = stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
     let mut bridged = cpu.handle().stream_from_io(parser, 1, |_| 1);
     let lost = io.block_on(bridged.next()).unwrap().unwrap_err();

@@ -18,9 +18,12 @@ mod polls;
 mod sync;
 #[path = "../../src/stream/window.rs"]
 mod window;
+#[path = "../../src/stream/workers.rs"]
+mod workers;
 
 mod of_polls;
 mod of_windows;
+mod of_workers;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds
 /// at most. `LOOM_MAX_PREEMPTIONS=5` explores more.

@@ -51,7 +51,7 @@ pub(crate) fn ends(now: &Metrics) -> u64 {
 /// It may have run to its end, or to its panic, and be told to have been shut down: a job with Tokio
 /// tasks on a lane that closed in the meantime.
 fn may_be_cut_short(round: &Round, record: &Record, facts: Facts) -> bool {
-    let has_parts = record.what.has_parts && !round.is_on_rayon;
+    let has_parts = record.what.has_parts;
     let has_ended = matches!(facts.end, End::Output | End::Panic);
     has_parts && round.may_end() && has_ended
 }

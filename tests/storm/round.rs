@@ -10,7 +10,7 @@ use futures::future::join_all;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use twolane::metrics::Metrics;
-use twolane::{Backend, CpuRuntime, JoinError, JoinErrorKind};
+use twolane::{CpuRuntime, JoinError, JoinErrorKind};
 
 use crate::dice::Dice;
 use crate::ending::{Ending, Owner};
@@ -45,7 +45,6 @@ enum Kinds {
 
 #[derive(Debug)]
 struct Plan {
-    backend: Backend,
     threads: usize,
     limits: [Option<usize>; 3],
     units: u64,
@@ -64,7 +63,6 @@ impl Plan {
             dice.once_in(2).then(|| 1 + dice.below(top) as usize)
         };
         Self {
-            backend: dice.one_of(&[Backend::Rayon, Backend::Runtime]),
             threads: 1 + dice.below(4) as usize,
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
@@ -87,7 +85,6 @@ pub(crate) fn run(seed: u64) -> usize {
     // Lives as long as the lane's memory.
     let token = Arc::new(());
     let mut builder = CpuRuntime::builder()
-        .backend(plan.backend)
         .worker_threads(plan.threads)
         .thread_name("lane")
         .io_handle(io.handle().clone())
@@ -104,7 +101,6 @@ pub(crate) fn run(seed: u64) -> usize {
     let round = Arc::new(Round {
         cpu: cpu.handle().clone(),
         limits: plan.limits,
-        is_on_rayon: plan.backend == Backend::Rayon,
         ledger: Ledger::default(),
         closing: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),

@@ -46,7 +46,6 @@ impl Live {
 pub(crate) struct Round {
     pub(crate) cpu: Handle,
     pub(crate) limits: [Option<usize>; 3],
-    pub(crate) is_on_rayon: bool,
     pub(crate) ledger: Ledger,
     /// Set before the lane is shut down.
     pub(crate) closing: AtomicBool,

@@ -57,9 +57,8 @@ impl Does {
             }
             8 => Does::WaitsForIo,
             9 => Does::BlocksInPlace,
-            // Elsewhere these would start rayon's global pool.
-            10 | 11 if at.round.is_on_rayon => Does::UsesRayon,
-            12 if at.round.is_on_rayon => Does::PanicsInRayon,
+            10 | 11 => Does::UsesRayon,
+            12 => Does::PanicsInRayon,
             13..=15 if at.depth < 2 => Does::Spawns,
             _ => Does::Nothing,
         }
@@ -228,7 +227,7 @@ impl Job {
             Does::SleepsOnIo => drop(twolane::spawn_io(tokio::time::sleep(micros)).await),
             Does::SpawnsTasks => {
                 let spawns = async { drop(tokio::spawn(tokio::task::yield_now()).await) };
-                let has_runtime = !self.at.round.is_on_rayon && !self.captures.record.what.is_on_io;
+                let has_runtime = !self.captures.record.what.is_on_io;
                 match has_runtime && self.dice.once_in(2) {
                     true => twolane::in_cpu_context(spawns).await,
                     false => spawns.await,

@@ -1,6 +1,6 @@
 //! Which jobs of a stream go by which call site?
 
-use crate::support::{BOTH, lanes_with, time_limit};
+use crate::support::{lanes_with, time_limit};
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, Priority};
 
@@ -9,8 +9,8 @@ const WINDOW: usize = 64;
 #[test]
 fn a_stream_is_one_site_with_its_pump() {
     let _limit = time_limit();
-    for (backend, limit) in BOTH.into_iter().flat_map(|b| [(b, None), (b, Some(2))]) {
-        let lanes = lanes_with(backend, 2, |builder| match limit {
+    for limit in [None, Some(2)] {
+        let lanes = lanes_with(2, |builder| match limit {
             Some(jobs) => builder.queue_limit(Priority::Normal, jobs),
             None => builder,
         });

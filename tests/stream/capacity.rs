@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::channel;
 use crate::support::turns::current_thread;
-use crate::support::{cpu_lane, with_both};
+use crate::support::{cpu_lane, time_limit};
 use alloc_tracker::Session;
 use futures::StreamExt;
 use twolane::CpuStreamExt;
@@ -17,31 +17,30 @@ fn a_long_batch_in_a_large_window_reserves_nothing() {
     const ROUNDS: usize = 20;
     const ITEMS: usize = 100;
     const MOST: f64 = 16e6;
-    with_both(|backend| {
-        for seconds in [1, 60, 3_600, u64::MAX] {
-            // This thread drives the pump, so what that allocates counts here.
-            let io = current_thread();
-            let cpu = cpu_lane(backend, 1, io.handle());
-            let (sender, source) = channel();
-            let stages = source.on_cpu(cpu.handle()).map(|item: [u64; 32]| item[0]);
-            let stages = stages.batch_time(Duration::from_secs(seconds));
-            let mut numbers = stages.buffered(usize::MAX);
-            let session = Session::new().no_stdout().no_file();
-            {
-                let _all = session.operation("reads").measure_thread().iterations(1);
-                io.block_on(async {
-                    for _ in 0..ROUNDS {
-                        (0..ITEMS).for_each(|_| sender.send([1; 32]).unwrap());
-                        for _ in 0..ITEMS {
-                            assert_eq!(numbers.next().await.unwrap().unwrap(), 1);
-                        }
+    let _limit = time_limit();
+    for seconds in [1, 60, 3_600, u64::MAX] {
+        // This thread drives the pump, so what that allocates counts here.
+        let io = current_thread();
+        let cpu = cpu_lane(1, io.handle());
+        let (sender, source) = channel();
+        let stages = source.on_cpu(cpu.handle()).map(|item: [u64; 32]| item[0]);
+        let stages = stages.batch_time(Duration::from_secs(seconds));
+        let mut numbers = stages.buffered(usize::MAX);
+        let session = Session::new().no_stdout().no_file();
+        {
+            let _all = session.operation("reads").measure_thread().iterations(1);
+            io.block_on(async {
+                for _ in 0..ROUNDS {
+                    (0..ITEMS).for_each(|_| sender.send([1; 32]).unwrap());
+                    for _ in 0..ITEMS {
+                        assert_eq!(numbers.next().await.unwrap().unwrap(), 1);
                     }
-                });
-            }
-            let report = session.to_report();
-            let (_, reads) = report.operations().next().unwrap();
-            let bytes = reads.bytes().unwrap();
-            assert!(bytes < MOST, "{seconds} s: {bytes} bytes");
+                }
+            });
         }
-    });
+        let report = session.to_report();
+        let (_, reads) = report.operations().next().unwrap();
+        let bytes = reads.bytes().unwrap();
+        assert!(bytes < MOST, "{seconds} s: {bytes} bytes");
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{BOTH, Lanes, lanes, lanes_with, on_both, thread_name, time_limit, with_both};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit};
 use futures::{StreamExt, stream};
 use tokio::io::AsyncReadExt;
 use twolane::stream::Buffered;
@@ -58,64 +58,63 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
         (Priority::Normal, "cpu-0"),
         (Priority::Low, "cpu-low-0"),
     ];
-    with_both(|backend| {
-        for limited in [false, true] {
-            for source in SOURCES {
-                for (priority, thread) in priorities {
-                    let lanes = lanes_with(backend, 1, |builder| match limited {
-                        true => builder.queue_limit(priority, 1),
-                        false => builder,
-                    });
-                    let cpu = lanes.cpu.handle().with_priority(priority);
-                    let (pulled, pulls) = mpsc::channel();
-                    let pull = move || pulled.send(thread_name()).unwrap();
-                    let run = || (thread_name(), Handle::current().priority());
-                    let ran = all(&lanes, numbers(&cpu, source, pull, run));
-                    assert_eq!(ran, vec![(thread.to_owned(), priority); INPUTS as usize]);
-                    let expected = if source == Source::IoOwned {
-                        "io"
-                    } else {
-                        thread
-                    };
-                    let pulls: Vec<_> = pulls.iter().collect();
-                    assert_eq!(pulls, vec![expected; INPUTS as usize], "{source:?}");
-                    for (other, _) in priorities {
-                        let jobs = lanes.cpu.handle().with_priority(other).metrics();
-                        assert_eq!(jobs.submitted > 0, other == priority, "{source:?}");
-                    }
+    let _limit = time_limit();
+    for limited in [false, true] {
+        for source in SOURCES {
+            for (priority, thread) in priorities {
+                let lanes = lanes_with(1, |builder| match limited {
+                    true => builder.queue_limit(priority, 1),
+                    false => builder,
+                });
+                let cpu = lanes.cpu.handle().with_priority(priority);
+                let (pulled, pulls) = mpsc::channel();
+                let pull = move || pulled.send(thread_name()).unwrap();
+                let run = || (thread_name(), Handle::current().priority());
+                let ran = all(&lanes, numbers(&cpu, source, pull, run));
+                assert_eq!(ran, vec![(thread.to_owned(), priority); INPUTS as usize]);
+                let expected = if source == Source::IoOwned {
+                    "io"
+                } else {
+                    thread
+                };
+                let pulls: Vec<_> = pulls.iter().collect();
+                assert_eq!(pulls, vec![expected; INPUTS as usize], "{source:?}");
+                for (other, _) in priorities {
+                    let jobs = lanes.cpu.handle().with_priority(other).metrics();
+                    assert_eq!(jobs.submitted > 0, other == priority, "{source:?}");
                 }
             }
         }
-    });
+    }
 }
 
 /// Everywhere where a stream calls its user.
 #[test]
 fn the_current_handles_are_those_of_the_lane() {
     for source in SOURCES {
-        on_both(1, |lanes| {
-            let cpu = lanes.cpu.handle().with_priority(Priority::Low);
-            let io = lanes.io.handle().id();
-            let check = move || {
-                assert_eq!(Handle::current().priority(), Priority::Low);
-                assert_eq!(tokio::runtime::Handle::current().id(), io);
-            };
-            assert_eq!(all(&lanes, numbers(&cpu, source, check, check)).len(), 40);
-            let stages = (0..INPUTS).on_cpu(&cpu).map_init(check, move |(), n| {
-                check();
-                n
-            });
-            let stages = stages.flat_map(move |n| {
-                check();
-                std::iter::once(n).inspect(move |_| check())
-            });
-            let size = move |_: &u32| {
-                check();
-                1
-            };
-            let sized = stages.max_bytes(9, size, size).buffered(4);
-            assert_eq!(all(&lanes, sized), Vec::from_iter(0..INPUTS));
+        let _limit = time_limit();
+        let lanes = lanes(1);
+        let cpu = lanes.cpu.handle().with_priority(Priority::Low);
+        let io = lanes.io.handle().id();
+        let check = move || {
+            assert_eq!(Handle::current().priority(), Priority::Low);
+            assert_eq!(tokio::runtime::Handle::current().id(), io);
+        };
+        assert_eq!(all(&lanes, numbers(&cpu, source, check, check)).len(), 40);
+        let stages = (0..INPUTS).on_cpu(&cpu).map_init(check, move |(), n| {
+            check();
+            n
         });
+        let stages = stages.flat_map(move |n| {
+            check();
+            std::iter::once(n).inspect(move |_| check())
+        });
+        let size = move |_: &u32| {
+            check();
+            1
+        };
+        let sized = stages.max_bytes(9, size, size).buffered(4);
+        assert_eq!(all(&lanes, sized), Vec::from_iter(0..INPUTS));
     }
 }
 
@@ -125,26 +124,24 @@ fn io_inside_a_stage_belongs_to_the_io_lane() {
     let _limit = time_limit();
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let connections = 2 * BOTH.len();
     let server = thread::spawn(move || {
-        for connection in listener.incoming().take(connections) {
+        for connection in listener.incoming().take(2) {
             connection.unwrap().write_all(b"7").unwrap();
         }
     });
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
-        let stage = move |_| {
-            let socket = std::net::TcpStream::connect(address).unwrap();
-            socket.set_nonblocking(true).unwrap();
-            let mut socket = tokio::net::TcpStream::from_std(socket).unwrap();
-            tokio::spawn(async move { (socket.read_u8().await.unwrap(), thread_name()) })
-        };
-        let tasks = (0..2).on_cpu(lanes.cpu.handle()).map(stage).buffered(2);
-        for task in all(&lanes, tasks) {
-            let read = lanes.io.block_on(task).unwrap();
-            assert_eq!(read, (b'7', "io".to_owned()));
-        }
+    let lanes = lanes(2);
+    let stage = move |_| {
+        let socket = std::net::TcpStream::connect(address).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut socket = tokio::net::TcpStream::from_std(socket).unwrap();
+        tokio::spawn(async move { (socket.read_u8().await.unwrap(), thread_name()) })
+    };
+    let tasks = (0..2).on_cpu(lanes.cpu.handle()).map(stage).buffered(2);
+    for task in all(&lanes, tasks) {
+        let read = lanes.io.block_on(task).unwrap();
+        assert_eq!(read, (b'7', "io".to_owned()));
     }
+
     server.join().unwrap();
 }
 
@@ -152,41 +149,41 @@ fn io_inside_a_stage_belongs_to_the_io_lane() {
 #[test]
 fn there_are_as_many_states_as_threads_at_most() {
     for threads in [1, 2] {
-        on_both(threads, |lanes| {
-            let made = Arc::new(AtomicUsize::new(0));
-            let source = stream::unfold(0, |n| async move {
-                if n % 10 == 0 {
-                    tokio::task::yield_now().await;
-                }
-                (n < 2_000).then_some((n, n + 1))
-            });
-            let count = made.clone();
-            let counts = source
-                .on_cpu(lanes.cpu.handle())
-                .map_init(
-                    move || {
-                        count.fetch_add(1, SeqCst);
-                        0_usize
-                    },
-                    |ran, _| {
-                        *ran += 1;
-                        *ran
-                    },
-                )
-                .batch_time(Duration::from_micros(20))
-                .buffered(64);
-            let counts = all(&lanes, counts);
-            let made = made.load(SeqCst);
-            assert!((1..=threads).contains(&made), "{made}");
-            // Each state counts from 1, without a gap: no two workers share one, and none
-            // is lost.
-            let begins = counts.iter().filter(|&&count| count == 1).count();
-            assert_eq!(begins, made);
-            let mut distinct = counts;
-            distinct.sort_unstable();
-            distinct.dedup();
-            let longest = *distinct.last().unwrap();
-            assert_eq!(distinct, Vec::from_iter(1..=longest));
+        let _limit = time_limit();
+        let lanes = lanes(threads);
+        let made = Arc::new(AtomicUsize::new(0));
+        let source = stream::unfold(0, |n| async move {
+            if n % 10 == 0 {
+                tokio::task::yield_now().await;
+            }
+            (n < 2_000).then_some((n, n + 1))
         });
+        let count = made.clone();
+        let counts = source
+            .on_cpu(lanes.cpu.handle())
+            .map_init(
+                move || {
+                    count.fetch_add(1, SeqCst);
+                    0_usize
+                },
+                |ran, _| {
+                    *ran += 1;
+                    *ran
+                },
+            )
+            .batch_time(Duration::from_micros(20))
+            .buffered(64);
+        let counts = all(&lanes, counts);
+        let made = made.load(SeqCst);
+        assert!((1..=threads).contains(&made), "{made}");
+        // Each state counts from 1, without a gap: no two workers share one, and none
+        // is lost.
+        let begins = counts.iter().filter(|&&count| count == 1).count();
+        assert_eq!(begins, made);
+        let mut distinct = counts;
+        distinct.sort_unstable();
+        distinct.dedup();
+        let longest = *distinct.last().unwrap();
+        assert_eq!(distinct, Vec::from_iter(1..=longest));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::busy::wait_for_idle;
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, cpu_lane, on_both, with_both};
+use crate::support::{Dropped, cpu_lane, lanes, time_limit};
 use futures::executor::block_on;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
@@ -31,66 +31,64 @@ fn fewest_turns(items: usize) -> usize {
 #[test]
 fn messages_without_items_cost_budget() {
     const INPUTS: usize = 20_000;
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 1, io.handle());
-        let dropped = Arc::new(AtomicUsize::new(0));
-        let count = dropped.clone();
-        let mut none = (0..INPUTS)
-            .on_cpu(cpu.handle())
-            .flat_map(move |_| {
-                count.fetch_add(1, SeqCst);
-                None::<()>
-            })
-            .batch_time(Duration::ZERO)
-            .buffered(INPUTS);
-        wait_until(|| dropped.load(SeqCst) >= INPUTS);
-        let turns = turns_of_another(&io, async move {
-            assert!(none.next().await.is_none());
-        });
-        assert!(turns >= fewest_turns(INPUTS), "{turns}");
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = cpu_lane(1, io.handle());
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let count = dropped.clone();
+    let mut none = (0..INPUTS)
+        .on_cpu(cpu.handle())
+        .flat_map(move |_| {
+            count.fetch_add(1, SeqCst);
+            None::<()>
+        })
+        .batch_time(Duration::ZERO)
+        .buffered(INPUTS);
+    wait_until(|| dropped.load(SeqCst) >= INPUTS);
+    let turns = turns_of_another(&io, async move {
+        assert!(none.next().await.is_none());
     });
+    assert!(turns >= fewest_turns(INPUTS), "{turns}");
 }
 
 /// A poll that returned `Pending` spent a unit, so a task that polled more than 128 streams
 /// got no further than the 128th, for ever.
 #[test]
 fn pending_streams_do_not_starve_a_ready_one() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let reader = async move {
-            let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(4);
-            let mut streams: Vec<_> = (0..200).map(|_| silent()).collect();
-            streams.push(CpuStreamExt::on_cpu(stream::iter([1]), &cpu).buffered(4));
-            let nexts = streams.iter_mut().map(|stream| stream.next());
-            select_all(nexts).await.0.unwrap().unwrap()
-        };
-        let reader = lanes.io.spawn(reader);
-        assert_eq!(lanes.io.block_on(reader).unwrap(), 1);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let reader = async move {
+        let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(4);
+        let mut streams: Vec<_> = (0..200).map(|_| silent()).collect();
+        streams.push(CpuStreamExt::on_cpu(stream::iter([1]), &cpu).buffered(4));
+        let nexts = streams.iter_mut().map(|stream| stream.next());
+        select_all(nexts).await.0.unwrap().unwrap()
+    };
+    let reader = lanes.io.spawn(reader);
+    assert_eq!(lanes.io.block_on(reader).unwrap(), 1);
 }
 
 /// All outputs are there: the channel of the stream is never empty.
 #[test]
 fn a_consumer_of_cheap_items_lets_others_have_turns() {
     const INPUTS: usize = 100_000;
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 1, io.handle());
-        let (dropped, source_dropped) = mpsc::channel();
-        let sentinel = Dropped(dropped);
-        let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
-        let mut numbers = source.on_cpu(cpu.handle()).map(|n| n).buffered(INPUTS + 1);
-        source_dropped.recv().unwrap();
-        wait_for_idle(cpu.handle());
-        let turns = turns_of_another(&io, async move {
-            for n in 0..INPUTS {
-                assert_eq!(numbers.next().await.unwrap().unwrap(), n);
-            }
-            assert!(numbers.next().await.is_none());
-        });
-        assert!(turns >= fewest_turns(INPUTS), "{turns}");
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = cpu_lane(1, io.handle());
+    let (dropped, source_dropped) = mpsc::channel();
+    let sentinel = Dropped(dropped);
+    let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
+    let mut numbers = source.on_cpu(cpu.handle()).map(|n| n).buffered(INPUTS + 1);
+    source_dropped.recv().unwrap();
+    wait_for_idle(cpu.handle());
+    let turns = turns_of_another(&io, async move {
+        for n in 0..INPUTS {
+            assert_eq!(numbers.next().await.unwrap().unwrap(), n);
+        }
+        assert!(numbers.next().await.is_none());
     });
+    assert!(turns >= fewest_turns(INPUTS), "{turns}");
 }
 
 /// Counts how often it was called, and lets nothing through.
@@ -111,53 +109,52 @@ fn wait_for_more(calls: &AtomicUsize) {
 
 #[test]
 fn a_source_that_is_always_ready_lets_tasks_have_turns() {
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 1, io.handle());
-        let (calls, stage) = counter();
-        let source = CpuStreamExt::on_cpu(stream::repeat(()), cpu.handle()).flat_map(stage);
-        let _stream: Buffered<()> = source.buffered(ENDLESS);
-        // Each time the source is read between two turns of this task.
-        let reads = io.spawn(async move {
-            for _ in 0..20 {
-                let before = calls.load(SeqCst);
-                while calls.load(SeqCst) == before {
-                    tokio::task::yield_now().await;
-                }
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = cpu_lane(1, io.handle());
+    let (calls, stage) = counter();
+    let source = CpuStreamExt::on_cpu(stream::repeat(()), cpu.handle()).flat_map(stage);
+    let _stream: Buffered<()> = source.buffered(ENDLESS);
+    // Each time the source is read between two turns of this task.
+    let reads = io.spawn(async move {
+        for _ in 0..20 {
+            let before = calls.load(SeqCst);
+            while calls.load(SeqCst) == before {
+                tokio::task::yield_now().await;
             }
-        });
-        io.block_on(reads).unwrap();
+        }
     });
+    io.block_on(reads).unwrap();
 }
 
 /// The pump is one job of a lane of one thread, and so are the worker and the others.
 #[test]
 fn a_source_that_is_always_ready_lets_jobs_have_turns() {
     for is_iterator in [true, false] {
-        on_both(1, |lanes| {
-            let (calls, stage) = counter();
-            let source = std::iter::repeat(());
-            let _stream: Buffered<()> = match is_iterator {
-                true => {
-                    let source = CpuIteratorExt::on_cpu(source, lanes.cpu.handle());
-                    source.flat_map(stage).buffered(ENDLESS)
-                }
-                false => {
-                    let source = CpuStreamExt::on_cpu(stream::repeat(()), lanes.cpu.handle());
-                    let stages = source.source_on_cpu().flat_map(stage);
-                    stages.buffered(ENDLESS)
-                }
-            };
-            for n in 0..20 {
-                wait_for_more(&calls);
-                assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
-                let future = lanes.cpu.spawn(async move {
-                    tokio::task::yield_now().await;
-                    n
-                });
-                assert_eq!(future.wait().unwrap(), n);
+        let _limit = time_limit();
+        let lanes = lanes(1);
+        let (calls, stage) = counter();
+        let source = std::iter::repeat(());
+        let _stream: Buffered<()> = match is_iterator {
+            true => {
+                let source = CpuIteratorExt::on_cpu(source, lanes.cpu.handle());
+                source.flat_map(stage).buffered(ENDLESS)
             }
-        });
+            false => {
+                let source = CpuStreamExt::on_cpu(stream::repeat(()), lanes.cpu.handle());
+                let stages = source.source_on_cpu().flat_map(stage);
+                stages.buffered(ENDLESS)
+            }
+        };
+        for n in 0..20 {
+            wait_for_more(&calls);
+            assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+            let future = lanes.cpu.spawn(async move {
+                tokio::task::yield_now().await;
+                n
+            });
+            assert_eq!(future.wait().unwrap(), n);
+        }
     }
 }
 
@@ -166,27 +163,27 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
 #[test]
 fn stages_have_no_budget() {
     const ITEMS: usize = 300;
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        for panics in [false, true] {
-            let spends = async move {
-                while coop::has_budget_remaining() {
-                    coop::consume_budget().await;
-                }
-                assert!(!panics, "with its budget used up");
-            };
-            assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
-            let stage = |n| {
-                let (sender, mut receiver) = unbounded_channel();
-                (0..ITEMS).for_each(|item| sender.send(item).unwrap());
-                drop(sender);
-                block_on(async move { while receiver.recv().await.is_some() {} });
-                n
-            };
-            let outputs = [1, 2].into_iter().on_cpu(&cpu).map(stage);
-            let outputs = outputs.buffered(2);
-            let outputs: Vec<_> = lanes.io.block_on(outputs.collect());
-            assert_eq!(outputs.len(), 2);
-        }
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    for panics in [false, true] {
+        let spends = async move {
+            while coop::has_budget_remaining() {
+                coop::consume_budget().await;
+            }
+            assert!(!panics, "with its budget used up");
+        };
+        assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
+        let stage = |n| {
+            let (sender, mut receiver) = unbounded_channel();
+            (0..ITEMS).for_each(|item| sender.send(item).unwrap());
+            drop(sender);
+            block_on(async move { while receiver.recv().await.is_some() {} });
+            n
+        };
+        let outputs = [1, 2].into_iter().on_cpu(&cpu).map(stage);
+        let outputs = outputs.buffered(2);
+        let outputs: Vec<_> = lanes.io.block_on(outputs.collect());
+        assert_eq!(outputs.len(), 2);
+    }
 }

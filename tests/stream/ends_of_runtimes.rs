@@ -7,7 +7,7 @@ use std::thread;
 use crate::context::{INPUTS, SOURCES, Source, numbers};
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, cpu_lane, on_both, with_both};
+use crate::support::{Dropped, Stuck, cpu_lane, lanes, time_limit};
 use futures::StreamExt;
 use futures::executor::block_on;
 use twolane::{JoinError, JoinErrorKind};
@@ -31,32 +31,31 @@ fn is_complete(items: Vec<Result<(), JoinError>>) -> bool {
 /// Until it is driven, only what needs the I/O lane waits.
 #[test]
 fn a_current_thread_runtime_that_is_not_driven() {
-    with_both(|backend| {
-        for source in SOURCES {
-            let io = current_thread();
-            let cpu = cpu_lane(backend, 1, io.handle());
-            let handle = cpu.handle().clone();
-            let stream = || numbers(&handle, source, || (), || ());
-            if source != Source::IoOwned {
-                assert!(is_complete(block_on(stream().collect())));
-            }
-            // Another thread reads it while this one drives the runtime.
-            let waits = stream();
-            let (read, reads) = tokio::sync::oneshot::channel();
-            let reader = thread::spawn(move || {
-                let items = block_on(waits.collect());
-                read.send(()).unwrap();
-                items
-            });
-            io.block_on(reads).unwrap();
-            assert!(is_complete(reader.join().unwrap()));
-            // It goes without ever having polled the source.
-            let never = stream();
-            drop(io);
-            let complete = is_complete(block_on(never.collect()));
-            assert!(!(complete && source == Source::IoOwned));
+    let _limit = time_limit();
+    for source in SOURCES {
+        let io = current_thread();
+        let cpu = cpu_lane(1, io.handle());
+        let handle = cpu.handle().clone();
+        let stream = || numbers(&handle, source, || (), || ());
+        if source != Source::IoOwned {
+            assert!(is_complete(block_on(stream().collect())));
         }
-    });
+        // Another thread reads it while this one drives the runtime.
+        let waits = stream();
+        let (read, reads) = tokio::sync::oneshot::channel();
+        let reader = thread::spawn(move || {
+            let items = block_on(waits.collect());
+            read.send(()).unwrap();
+            items
+        });
+        io.block_on(reads).unwrap();
+        assert!(is_complete(reader.join().unwrap()));
+        // It goes without ever having polled the source.
+        let never = stream();
+        drop(io);
+        let complete = is_complete(block_on(never.collect()));
+        assert!(!(complete && source == Source::IoOwned));
+    }
 }
 
 /// A worker or a pump that waits for its thread finds nothing to do, and what it would have
@@ -64,19 +63,19 @@ fn a_current_thread_runtime_that_is_not_driven() {
 #[test]
 fn a_drop_cancels_what_is_queued() {
     for source in SOURCES {
-        on_both(1, |lanes| {
-            let cpu = lanes.cpu.handle().clone();
-            let stuck = Stuck::start(&cpu);
-            let (dropped, drops) = mpsc::channel();
-            let sentinel = Dropped(dropped);
-            let pull = move || _ = &sentinel;
-            let stream = numbers::<()>(&cpu, source, pull, || panic!("it is not wanted"));
-            wait_until(|| cpu.metrics().queued > 0);
-            drop(stream);
-            stuck.end();
-            drops.recv().unwrap();
-            wait_until(|| cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
-            assert_eq!(cpu.metrics().panicked, 0);
-        });
+        let _limit = time_limit();
+        let lanes = lanes(1);
+        let cpu = lanes.cpu.handle().clone();
+        let stuck = Stuck::start(&cpu);
+        let (dropped, drops) = mpsc::channel();
+        let sentinel = Dropped(dropped);
+        let pull = move || _ = &sentinel;
+        let stream = numbers::<()>(&cpu, source, pull, || panic!("it is not wanted"));
+        wait_until(|| cpu.metrics().queued > 0);
+        drop(stream);
+        stuck.end();
+        drops.recv().unwrap();
+        wait_until(|| cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
+        assert_eq!(cpu.metrics().panicked, 0);
     }
 }

@@ -7,103 +7,100 @@ use std::sync::mpsc;
 use crate::channel;
 use crate::progress::{all, each_source};
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, lanes_with, with_both};
+use crate::support::{Lanes, lanes_with, time_limit};
 use futures::{StreamExt, stream};
 use tokio::sync::oneshot;
-use twolane::{Backend, CpuIteratorExt, CpuStreamExt, Handle, Priority};
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle, Priority};
 
-fn permits(backend: Backend, threads: usize, permits: usize) -> Lanes {
-    lanes_with(backend, threads, |builder| {
+fn permits(threads: usize, permits: usize) -> Lanes {
+    lanes_with(threads, |builder| {
         builder.queue_limit(Priority::Normal, permits)
     })
 }
 
-fn one_permit(backend: Backend, threads: usize) -> Lanes {
-    permits(backend, threads, 1)
+fn one_permit(threads: usize) -> Lanes {
+    permits(threads, 1)
 }
 
 /// Workers took permits, which the jobs held that read the streams: the pump waited for a
 /// job, and the job for an item.
 #[test]
 fn jobs_with_all_permits_read_streams_that_were_started_outside() {
-    with_both(|backend| {
-        for (threads, limit) in [(1, 1), (2, 1), (2, 3)] {
-            for on_cpu in [false, true] {
-                let lanes = permits(backend, threads, limit);
-                let cpu = lanes.cpu.handle().clone();
-                let mut readers = Vec::new();
-                for _ in 0..limit {
-                    let (sender, source) = channel();
-                    let mut stages = source.on_cpu(&cpu).map(|n: u32| n);
-                    if on_cpu {
-                        stages = stages.source_on_cpu();
-                    }
-                    let numbers = stages.buffered(4);
-                    let (started, starts) = oneshot::channel();
-                    let reader = cpu.spawn(async move {
-                        started.send(()).unwrap();
-                        all(numbers).await
-                    });
-                    lanes.io.block_on(starts).unwrap();
-                    readers.push((reader, sender));
+    let _limit = time_limit();
+    for (threads, limit) in [(1, 1), (2, 1), (2, 3)] {
+        for on_cpu in [false, true] {
+            let lanes = permits(threads, limit);
+            let cpu = lanes.cpu.handle().clone();
+            let mut readers = Vec::new();
+            for _ in 0..limit {
+                let (sender, source) = channel();
+                let mut stages = source.on_cpu(&cpu).map(|n: u32| n);
+                if on_cpu {
+                    stages = stages.source_on_cpu();
                 }
-                assert!(cpu.try_reserve().is_err(), "the readers hold all permits");
-                for (reader, sender) in readers {
-                    (0..10).for_each(|n| sender.send(n).unwrap());
-                    drop(sender);
-                    assert_eq!(reader.wait().unwrap(), Vec::from_iter(0..10));
-                }
+                let numbers = stages.buffered(4);
+                let (started, starts) = oneshot::channel();
+                let reader = cpu.spawn(async move {
+                    started.send(()).unwrap();
+                    all(numbers).await
+                });
+                lanes.io.block_on(starts).unwrap();
+                readers.push((reader, sender));
+            }
+            assert!(cpu.try_reserve().is_err(), "the readers hold all permits");
+            for (reader, sender) in readers {
+                (0..10).for_each(|n| sender.send(n).unwrap());
+                drop(sender);
+                assert_eq!(reader.wait().unwrap(), Vec::from_iter(0..10));
             }
         }
-    });
+    }
 }
 
 /// Neither its workers nor the job that calls an iterator.
 #[test]
 fn a_stream_goes_on_in_a_queue_that_is_full() {
-    with_both(|backend| {
-        let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        let permit = cpu.try_reserve().unwrap();
-        for numbers in each_source(&cpu, 100) {
-            let all = lanes.io.block_on(all(numbers));
-            assert_eq!(all, Vec::from_iter(0..100));
-        }
-        assert_eq!(cpu.metrics().permits_in_use, 1);
-        drop(permit);
-    });
+    let _limit = time_limit();
+    let lanes = one_permit(1);
+    let cpu = lanes.cpu.handle().clone();
+    let permit = cpu.try_reserve().unwrap();
+    for numbers in each_source(&cpu, 100) {
+        let all = lanes.io.block_on(all(numbers));
+        assert_eq!(all, Vec::from_iter(0..100));
+    }
+    assert_eq!(cpu.metrics().permits_in_use, 1);
+    drop(permit);
 }
 
 /// While its stages run, while its source is pending, and while its window is full.
 #[test]
 fn an_open_stream_leaves_the_permits_to_others() {
-    with_both(|backend| {
-        let lanes = one_permit(backend, 2);
-        let cpu = lanes.cpu.handle().clone();
-        let (sender, source) = channel();
-        let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(4);
-        let full = each_source(&cpu, 100);
-        let (let_go, wait) = mpsc::channel::<()>();
-        let (began, begins) = mpsc::channel();
-        let wait = std::sync::Mutex::new(wait);
-        let busy = (0..1).on_cpu(&cpu).map(move |n| {
-            began.send(()).unwrap();
-            let _ = wait.lock().unwrap().recv();
-            n
-        });
-        let busy = busy.buffered(4);
-        begins.recv().unwrap();
-        assert_eq!(cpu.metrics().permits_in_use, 0);
-        let next = cpu.try_reserve().unwrap().spawn_cpu(|| 1);
-        assert_eq!(next.wait().unwrap(), 1);
-        drop((sender, let_go));
-        for numbers in full {
-            let all = lanes.io.block_on(all(numbers));
-            assert_eq!(all, Vec::from_iter(0..100));
-        }
-        let few = lanes.io.block_on(silent.chain(busy).count());
-        assert_eq!(few, 1);
+    let _limit = time_limit();
+    let lanes = one_permit(2);
+    let cpu = lanes.cpu.handle().clone();
+    let (sender, source) = channel();
+    let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(4);
+    let full = each_source(&cpu, 100);
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (began, begins) = mpsc::channel();
+    let wait = std::sync::Mutex::new(wait);
+    let busy = (0..1).on_cpu(&cpu).map(move |n| {
+        began.send(()).unwrap();
+        let _ = wait.lock().unwrap().recv();
+        n
     });
+    let busy = busy.buffered(4);
+    begins.recv().unwrap();
+    assert_eq!(cpu.metrics().permits_in_use, 0);
+    let next = cpu.try_reserve().unwrap().spawn_cpu(|| 1);
+    assert_eq!(next.wait().unwrap(), 1);
+    drop((sender, let_go));
+    for numbers in full {
+        let all = lanes.io.block_on(all(numbers));
+        assert_eq!(all, Vec::from_iter(0..100));
+    }
+    let few = lanes.io.block_on(silent.chain(busy).count());
+    assert_eq!(few, 1);
 }
 
 /// What bounds a stream is its window and the number of threads, in a queue with a limit
@@ -111,133 +108,127 @@ fn an_open_stream_leaves_the_permits_to_others() {
 #[test]
 fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
     const WINDOW: usize = 8;
-    with_both(|backend| {
-        for threads in [1, 2] {
-            let lanes = one_permit(backend, threads);
-            let cpu = lanes.cpu.handle().clone();
-            let (let_go, wait) = mpsc::channel::<()>();
-            let wait = Arc::new(std::sync::Mutex::new(wait));
-            let pulled = Arc::new(AtomicUsize::new(0));
-            let count = pulled.clone();
-            let source = stream::repeat_with(move || count.fetch_add(1, SeqCst));
-            let numbers = CpuStreamExt::on_cpu(source, &cpu);
-            let numbers = numbers.map(move |_| _ = wait.lock().unwrap().recv());
-            let numbers = numbers.buffered(WINDOW);
-            wait_until(|| pulled.load(SeqCst) >= WINDOW);
-            let now = cpu.metrics();
-            assert!(now.queued + now.running <= threads as u64, "{now:?}");
-            assert_eq!(now.permits_in_use, 0);
-            drop(let_go);
-            lanes.io.block_on(numbers.take(100).count());
-        }
-    });
+    let _limit = time_limit();
+    for threads in [1, 2] {
+        let lanes = one_permit(threads);
+        let cpu = lanes.cpu.handle().clone();
+        let (let_go, wait) = mpsc::channel::<()>();
+        let wait = Arc::new(std::sync::Mutex::new(wait));
+        let pulled = Arc::new(AtomicUsize::new(0));
+        let count = pulled.clone();
+        let source = stream::repeat_with(move || count.fetch_add(1, SeqCst));
+        let numbers = CpuStreamExt::on_cpu(source, &cpu);
+        let numbers = numbers.map(move |_| _ = wait.lock().unwrap().recv());
+        let numbers = numbers.buffered(WINDOW);
+        wait_until(|| pulled.load(SeqCst) >= WINDOW);
+        let now = cpu.metrics();
+        assert!(now.queued + now.running <= threads as u64, "{now:?}");
+        assert_eq!(now.permits_in_use, 0);
+        drop(let_go);
+        lanes.io.block_on(numbers.take(100).count());
+    }
 }
 
 /// A job that waits for the stream that it has made must not wait for a permit that it
 /// holds itself.
 #[test]
 fn a_stream_inside_the_job_with_the_only_permit() {
-    with_both(|backend| {
-        for threads in [1, 2] {
-            let lanes = one_permit(backend, threads);
-            let inside = lanes.cpu.spawn(async {
-                for numbers in each_source(&Handle::current(), 100) {
-                    assert_eq!(all(numbers).await, Vec::from_iter(0..100));
-                }
-            });
-            inside.wait().unwrap();
-        }
-    });
+    let _limit = time_limit();
+    for threads in [1, 2] {
+        let lanes = one_permit(threads);
+        let inside = lanes.cpu.spawn(async {
+            for numbers in each_source(&Handle::current(), 100) {
+                assert_eq!(all(numbers).await, Vec::from_iter(0..100));
+            }
+        });
+        inside.wait().unwrap();
+    }
 }
 
 /// The job makes them, and others read them. The pump, at a level without a limit, kept the permit
 /// of the job as long as the stream lived.
 #[test]
 fn a_stream_does_not_keep_the_permit_of_its_job() {
-    with_both(|backend| {
-        for priority in [Priority::Normal, Priority::High] {
-            let lanes = one_permit(backend, 1);
-            let cpu = lanes.cpu.handle().clone();
-            let made = cpu.reserve().wait().unwrap().spawn_cpu(move || {
-                let cpu = Handle::current().with_priority(priority);
-                each_source(&cpu, 100)
-            });
-            let streams = made.wait().unwrap();
-            // Their windows are full, and the permit is back.
-            drop(cpu.reserve().wait().unwrap());
-            for numbers in streams {
-                let all = lanes.io.block_on(all(numbers));
-                assert_eq!(all, Vec::from_iter(0..100));
-            }
-            drop(cpu.reserve().wait().unwrap());
+    let _limit = time_limit();
+    for priority in [Priority::Normal, Priority::High] {
+        let lanes = one_permit(1);
+        let cpu = lanes.cpu.handle().clone();
+        let made = cpu.reserve().wait().unwrap().spawn_cpu(move || {
+            let cpu = Handle::current().with_priority(priority);
+            each_source(&cpu, 100)
+        });
+        let streams = made.wait().unwrap();
+        // Their windows are full, and the permit is back.
+        drop(cpu.reserve().wait().unwrap());
+        for numbers in streams {
+            let all = lanes.io.block_on(all(numbers));
+            assert_eq!(all, Vec::from_iter(0..100));
         }
-    });
+        drop(cpu.reserve().wait().unwrap());
+    }
 }
 
 /// Each gets on while the others have a full window, or wait for their source, for which a
 /// job of the same queue may be needed.
 #[test]
 fn streams_share_a_queue_of_one() {
-    with_both(|backend| {
-        let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        let mut streams = Vec::from(each_source(&cpu, 100));
-        let (sender, source) = channel();
-        let fed = source.on_cpu(&cpu).source_on_cpu().map(|n: u32| n);
-        streams.push(fed.buffered(4));
-        for n in 0..100 {
-            let (permit, sender) = (cpu.reserve().wait().unwrap(), sender.clone());
-            let feed = permit.spawn_cpu(move || sender.send(n).unwrap());
-            feed.wait().unwrap();
-            for numbers in &mut streams {
-                let next = lanes.io.block_on(numbers.next());
-                assert_eq!(next.unwrap().unwrap(), n);
-            }
-        }
-        drop(sender);
+    let _limit = time_limit();
+    let lanes = one_permit(1);
+    let cpu = lanes.cpu.handle().clone();
+    let mut streams = Vec::from(each_source(&cpu, 100));
+    let (sender, source) = channel();
+    let fed = source.on_cpu(&cpu).source_on_cpu().map(|n: u32| n);
+    streams.push(fed.buffered(4));
+    for n in 0..100 {
+        let (permit, sender) = (cpu.reserve().wait().unwrap(), sender.clone());
+        let feed = permit.spawn_cpu(move || sender.send(n).unwrap());
+        feed.wait().unwrap();
         for numbers in &mut streams {
-            assert!(lanes.io.block_on(numbers.next()).is_none());
+            let next = lanes.io.block_on(numbers.next());
+            assert_eq!(next.unwrap().unwrap(), n);
         }
-    });
+    }
+    drop(sender);
+    for numbers in &mut streams {
+        assert!(lanes.io.block_on(numbers.next()).is_none());
+    }
 }
 
 /// The pump submits its workers without permits; its source is the user's, and did so, too.
 #[test]
 fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
-    with_both(|backend| {
-        let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        let held = cpu.try_reserve().unwrap();
+    let _limit = time_limit();
+    let lanes = one_permit(1);
+    let cpu = lanes.cpu.handle().clone();
+    let held = cpu.try_reserve().unwrap();
+    let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
+    let stream = source.on_cpu(&cpu).map(u32::from).buffered(4);
+    assert_eq!(lanes.io.block_on(all(stream)), [0; 10]);
+    // Started inside, it is a part of the job.
+    drop(held);
+    let inside = cpu.spawn(async {
         let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
-        let stream = source.on_cpu(&cpu).map(u32::from).buffered(4);
-        assert_eq!(lanes.io.block_on(all(stream)), [0; 10]);
-        // Started inside, it is a part of the job.
-        drop(held);
-        let inside = cpu.spawn(async {
-            let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
-            all(source.on_cpu(&Handle::current()).map(u32::from).buffered(4)).await
-        });
-        assert_eq!(inside.wait().unwrap(), [1; 10]);
+        all(source.on_cpu(&Handle::current()).map(u32::from).buffered(4)).await
     });
+    assert_eq!(inside.wait().unwrap(), [1; 10]);
 }
 
 /// The deadline of a handle is one of its jobs, not of a stream's workers: a worker that came
 /// too late left the reader waiting, or panicking.
 #[test]
 fn a_handle_with_a_deadline_starts_streams_without_one() {
-    with_both(|backend| {
-        let lanes = permits(backend, 2, 4);
-        let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
-        for numbers in each_source(&late, 100) {
-            let all = lanes.io.block_on(all(numbers));
-            assert_eq!(all, Vec::from_iter(0..100));
-        }
-    });
+    let _limit = time_limit();
+    let lanes = permits(2, 4);
+    let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
+    for numbers in each_source(&late, 100) {
+        let all = lanes.io.block_on(all(numbers));
+        assert_eq!(all, Vec::from_iter(0..100));
+    }
 }
 
 #[test]
 #[should_panic(expected = "`buffered(0)`: the window of a stream is at least 1 item")]
 fn a_window_of_nothing_is_refused() {
-    let lanes = permits(Backend::Rayon, 1, 1);
+    let lanes = permits(1, 1);
     drop((0..3).on_cpu(lanes.cpu.handle()).buffered(0));
 }

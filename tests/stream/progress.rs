@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::busy::Busy;
 use crate::support::turns::current_thread;
-use crate::support::{Stuck, cpu_lane, on_both, with_both};
+use crate::support::{Stuck, cpu_lane, lanes, time_limit};
 use crate::{channel, spin};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt, stream};
@@ -17,67 +17,67 @@ use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 /// however long the iterator took over each: the workers had nothing to do for so long.
 #[test]
 fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
-    on_both(2, |lanes| {
-        let (ran, runs) = mpsc::channel();
-        let source = (0..40).inspect(move |&n| {
-            if n < 20 {
-                // The iterator computes for some time: more than what it is worth to
-                // collect items for.
-                spin(Duration::from_millis(1));
-            } else {
-                // By now the other thread has run what came before.
-                runs.recv().unwrap();
-            }
-        });
-        let numbers = source.on_cpu(lanes.cpu.handle()).map(move |n| {
-            // The source is dropped at its end, and the receiver with it.
-            let _ = ran.send(n);
-            n
-        });
-        let all: Vec<_> = lanes
-            .io
-            .block_on(numbers.buffered(1_000).map(|n| n.unwrap()).collect());
-        assert_eq!(all, Vec::from_iter(0..40));
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let (ran, runs) = mpsc::channel();
+    let source = (0..40).inspect(move |&n| {
+        if n < 20 {
+            // The iterator computes for some time: more than what it is worth to
+            // collect items for.
+            spin(Duration::from_millis(1));
+        } else {
+            // By now the other thread has run what came before.
+            runs.recv().unwrap();
+        }
     });
+    let numbers = source.on_cpu(lanes.cpu.handle()).map(move |n| {
+        // The source is dropped at its end, and the receiver with it.
+        let _ = ran.send(n);
+        n
+    });
+    let all: Vec<_> = lanes
+        .io
+        .block_on(numbers.buffered(1_000).map(|n| n.unwrap()).collect());
+    assert_eq!(all, Vec::from_iter(0..40));
 }
 
 /// A pump that has used up its turn yields by Tokio's `yield_now`, which leaves the waker
 /// with this worker. The worker must call it before it takes a long job.
 #[test]
 fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
-    on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        // One thread is busy while the other one reads the iterator.
-        let other = Stuck::start(&cpu);
-        let (turn_began, turn_begins) = mpsc::channel();
-        let (go_on, wait) = mpsc::channel::<()>();
-        let mut first = true;
-        let source = (0..1_000).inspect(move |_| {
-            if std::mem::take(&mut first) {
-                turn_began.send(()).unwrap();
-                wait.recv().unwrap();
-            }
-            spin(Duration::from_micros(20));
-        });
-        let numbers = source.on_cpu(&cpu).map(|n| n).buffered(1_000);
-        turn_begins.recv().unwrap();
-        // The thread takes it when the pump yields.
-        let (let_go, wait) = mpsc::channel::<()>();
-        let (started, starts) = mpsc::channel();
-        let long = cpu.spawn_cpu(move || {
-            started.send(()).unwrap();
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    // One thread is busy while the other one reads the iterator.
+    let other = Stuck::start(&cpu);
+    let (turn_began, turn_begins) = mpsc::channel();
+    let (go_on, wait) = mpsc::channel::<()>();
+    let mut first = true;
+    let source = (0..1_000).inspect(move |_| {
+        if std::mem::take(&mut first) {
+            turn_began.send(()).unwrap();
             wait.recv().unwrap();
-        });
-        go_on.send(()).unwrap();
-        starts.recv().unwrap();
-        other.end();
-        let all: Vec<_> = lanes
-            .io
-            .block_on(numbers.map(|n| n.unwrap()).collect::<Vec<_>>());
-        assert_eq!(all, Vec::from_iter(0..1_000));
-        let_go.send(()).unwrap();
-        long.wait().unwrap();
+        }
+        spin(Duration::from_micros(20));
     });
+    let numbers = source.on_cpu(&cpu).map(|n| n).buffered(1_000);
+    turn_begins.recv().unwrap();
+    // The thread takes it when the pump yields.
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (started, starts) = mpsc::channel();
+    let long = cpu.spawn_cpu(move || {
+        started.send(()).unwrap();
+        wait.recv().unwrap();
+    });
+    go_on.send(()).unwrap();
+    starts.recv().unwrap();
+    other.end();
+    let all: Vec<_> = lanes
+        .io
+        .block_on(numbers.map(|n| n.unwrap()).collect::<Vec<_>>());
+    assert_eq!(all, Vec::from_iter(0..1_000));
+    let_go.send(()).unwrap();
+    long.wait().unwrap();
 }
 
 /// futures-rs issue 2387: the futures of its `buffered` run, and its source is read, only
@@ -85,55 +85,55 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
 #[test]
 fn the_window_fills_while_the_consumer_is_busy() {
     const WINDOW: usize = 64;
-    on_both(2, |lanes| {
-        let (ran, runs) = mpsc::channel();
-        let stage = move |n: usize| ran.send(n).unwrap();
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let (ran, runs) = mpsc::channel();
+    let stage = move |n: usize| ran.send(n).unwrap();
 
-        let tasks = futures::stream::iter(0..1_000).map(futures::future::ready);
-        let tasks = tasks.map(|n| n.map(&stage)).buffered(WINDOW);
-        let mut tasks = std::pin::pin!(tasks);
-        block_on(tasks.next()).unwrap();
-        // It stopped with the last poll: all that has run is there.
-        let before = runs.try_iter().count();
-        assert!(before <= WINDOW);
-        block_on(tasks.next()).unwrap();
-        assert!(runs.try_iter().count() > 0, "the next poll goes on");
+    let tasks = futures::stream::iter(0..1_000).map(futures::future::ready);
+    let tasks = tasks.map(|n| n.map(&stage)).buffered(WINDOW);
+    let mut tasks = std::pin::pin!(tasks);
+    block_on(tasks.next()).unwrap();
+    // It stopped with the last poll: all that has run is there.
+    let before = runs.try_iter().count();
+    assert!(before <= WINDOW);
+    block_on(tasks.next()).unwrap();
+    assert!(runs.try_iter().count() > 0, "the next poll goes on");
 
-        let source = futures::stream::iter(0..1_000);
-        let mut numbers = twolane::CpuStreamExt::on_cpu(source, lanes.cpu.handle())
-            .map(stage.clone())
-            .buffered(WINDOW);
-        // No poll at all, and then none after the first output.
-        runs.iter().take(WINDOW).for_each(drop);
-        for _ in 0..WINDOW {
-            lanes.io.block_on(numbers.next()).unwrap().unwrap();
-        }
-        // Less than an eighth of the window may be kept back.
-        runs.iter().take(WINDOW - (WINDOW / 8 - 1)).for_each(drop);
-    });
+    let source = futures::stream::iter(0..1_000);
+    let mut numbers = twolane::CpuStreamExt::on_cpu(source, lanes.cpu.handle())
+        .map(stage.clone())
+        .buffered(WINDOW);
+    // No poll at all, and then none after the first output.
+    runs.iter().take(WINDOW).for_each(drop);
+    for _ in 0..WINDOW {
+        lanes.io.block_on(numbers.next()).unwrap().unwrap();
+    }
+    // Less than an eighth of the window may be kept back.
+    runs.iter().take(WINDOW - (WINDOW / 8 - 1)).for_each(drop);
 }
 
 /// Nothing waits for a batch to fill, however long a batch is.
 #[test]
 fn an_item_that_comes_alone_is_delivered_alone() {
     for on_cpu in [false, true] {
-        on_both(2, |lanes| {
-            let (sender, source) = channel();
-            let mut stages = source.on_cpu(lanes.cpu.handle()).map(|n: u32| n);
-            if on_cpu {
-                stages = stages.source_on_cpu();
-            }
-            let stages = stages.batch_time(Duration::from_secs(3_600));
-            let mut numbers = stages.buffered(1_000);
-            let mut next = || lanes.io.block_on(numbers.next()).unwrap().unwrap();
-            // By now it knows how cheap an item is.
-            (0..1_000).for_each(|n| sender.send(n).unwrap());
-            (0..1_000).for_each(|n| assert_eq!(next(), n));
-            for n in 0..20 {
-                sender.send(n).unwrap();
-                assert_eq!(next(), n);
-            }
-        });
+        let _limit = time_limit();
+        let lanes = lanes(2);
+        let (sender, source) = channel();
+        let mut stages = source.on_cpu(lanes.cpu.handle()).map(|n: u32| n);
+        if on_cpu {
+            stages = stages.source_on_cpu();
+        }
+        let stages = stages.batch_time(Duration::from_secs(3_600));
+        let mut numbers = stages.buffered(1_000);
+        let mut next = || lanes.io.block_on(numbers.next()).unwrap().unwrap();
+        // By now it knows how cheap an item is.
+        (0..1_000).for_each(|n| sender.send(n).unwrap());
+        (0..1_000).for_each(|n| assert_eq!(next(), n));
+        for n in 0..20 {
+            sender.send(n).unwrap();
+            assert_eq!(next(), n);
+        }
     }
 }
 
@@ -153,47 +153,46 @@ pub(crate) async fn all(numbers: Buffered<u32>) -> Vec<u32> {
 
 #[test]
 fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let _busy = Busy::with(16, &cpu);
-        for numbers in each_source(&cpu, 100) {
-            let all = lanes.io.block_on(all(numbers));
-            assert_eq!(all, Vec::from_iter(0..100));
-        }
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let _busy = Busy::with(16, &cpu);
+    for numbers in each_source(&cpu, 100) {
+        let all = lanes.io.block_on(all(numbers));
+        assert_eq!(all, Vec::from_iter(0..100));
+    }
 }
 
 /// The worker runs behind the jobs that were there before it, and before the later ones.
 #[test]
 fn a_worker_has_its_place_in_the_queue() {
-    with_both(|backend| {
-        let io = current_thread();
-        let lane = cpu_lane(backend, 1, io.handle());
-        let cpu = lane.handle().clone();
-        let (ran, runs) = mpsc::channel();
-        let submit = |what: &'static str| {
-            let ran = ran.clone();
-            cpu.spawn_cpu(move || ran.send(what).unwrap()).detach();
-        };
-        let stuck = Stuck::start(&cpu);
-        (0..8).for_each(|_| submit("before"));
-        let at_stage = ran.clone();
-        let source = CpuStreamExt::on_cpu(stream::iter([()]), &cpu);
-        let stages = source.map(move |()| at_stage.send("stage").unwrap());
-        let _stream = stages.buffered(4);
-        // On the pump's thread, which has submitted the worker when it is counted here.
-        io.block_on(async {
-            while cpu.metrics().queued < 9 {
-                tokio::task::yield_now().await;
-            }
-        });
-        (0..8).for_each(|_| submit("after"));
-        stuck.end();
-        let runs: Vec<_> = runs.iter().take(17).collect();
-        let before = iter::repeat_n("before", 8).chain(["stage"]);
-        assert_eq!(
-            runs,
-            Vec::from_iter(before.chain(iter::repeat_n("after", 8)))
-        );
+    let _limit = time_limit();
+    let io = current_thread();
+    let lane = cpu_lane(1, io.handle());
+    let cpu = lane.handle().clone();
+    let (ran, runs) = mpsc::channel();
+    let submit = |what: &'static str| {
+        let ran = ran.clone();
+        cpu.spawn_cpu(move || ran.send(what).unwrap()).detach();
+    };
+    let stuck = Stuck::start(&cpu);
+    (0..8).for_each(|_| submit("before"));
+    let at_stage = ran.clone();
+    let source = CpuStreamExt::on_cpu(stream::iter([()]), &cpu);
+    let stages = source.map(move |()| at_stage.send("stage").unwrap());
+    let _stream = stages.buffered(4);
+    // On the pump's thread, which has submitted the worker when it is counted here.
+    io.block_on(async {
+        while cpu.metrics().queued < 9 {
+            tokio::task::yield_now().await;
+        }
     });
+    (0..8).for_each(|_| submit("after"));
+    stuck.end();
+    let runs: Vec<_> = runs.iter().take(17).collect();
+    let before = iter::repeat_n("before", 8).chain(["stage"]);
+    assert_eq!(
+        runs,
+        Vec::from_iter(before.chain(iter::repeat_n("after", 8)))
+    );
 }

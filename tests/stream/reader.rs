@@ -8,7 +8,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, child, on_both, time_limit};
+use crate::support::{Dropped, child, lanes, time_limit};
 use futures::executor::block_on;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
@@ -61,92 +61,92 @@ fn a_reader_that_takes_nothing_ends_the_stream() {
 /// A guard outside of the pump took these waits for those of a reader.
 #[test]
 fn a_stream_that_waits_for_its_lane_does_not_end() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let (let_go, go) = mpsc::channel();
-        let (began, begins) = mpsc::channel();
-        let go = Mutex::new(go);
-        let stage = move |n: u32| {
-            began.send(()).unwrap();
-            go.lock().unwrap().recv().unwrap();
-            n
-        };
-        let numbers = stream::iter(0..4);
-        let numbers = CpuStreamExt::on_cpu(numbers, &cpu).map(stage);
-        let numbers = numbers.reader_timeout(SOON).buffered(1);
-        begins.recv().unwrap();
-        // The time passes, and once more: another stream ends of it.
-        let other = CpuRuntime::builder().io_handle(lanes.io.handle().clone());
-        let other = other.worker_threads(1).build().unwrap();
-        for _ in 0..3 {
-            let (drops, _numbers) = stalled(other.handle());
-            drops.recv().unwrap();
-        }
-        (0..4).for_each(|_| let_go.send(()).unwrap());
-        let numbers = block_on(numbers.try_collect::<Vec<_>>());
-        assert_eq!(numbers.unwrap(), [0, 1, 2, 3]);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let (let_go, go) = mpsc::channel();
+    let (began, begins) = mpsc::channel();
+    let go = Mutex::new(go);
+    let stage = move |n: u32| {
+        began.send(()).unwrap();
+        go.lock().unwrap().recv().unwrap();
+        n
+    };
+    let numbers = stream::iter(0..4);
+    let numbers = CpuStreamExt::on_cpu(numbers, &cpu).map(stage);
+    let numbers = numbers.reader_timeout(SOON).buffered(1);
+    begins.recv().unwrap();
+    // The time passes, and once more: another stream ends of it.
+    let other = CpuRuntime::builder().io_handle(lanes.io.handle().clone());
+    let other = other.worker_threads(1).build().unwrap();
+    for _ in 0..3 {
+        let (drops, _numbers) = stalled(other.handle());
+        drops.recv().unwrap();
+    }
+    (0..4).for_each(|_| let_go.send(()).unwrap());
+    let numbers = block_on(numbers.try_collect::<Vec<_>>());
+    assert_eq!(numbers.unwrap(), [0, 1, 2, 3]);
 }
 
 /// The outputs of one input, which the window has in one piece.
 #[test]
 fn a_slow_reader_that_goes_on_gets_all() {
     const LONG: Duration = Duration::from_millis(500);
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        // If this thread did not get to read for so long, it was no such reader.
-        let read = || {
-            let numbers = [40, 1].into_iter().on_cpu(&cpu).flat_map(|n| 0..n);
-            let mut numbers = numbers.reader_timeout(LONG).buffered(1);
-            let (mut count, mut longest) = (0, Duration::ZERO);
-            let began = Instant::now();
-            loop {
-                let read = Instant::now();
-                let (drops, _numbers) = stalled(&cpu);
-                drops.recv().unwrap();
-                match block_on(numbers.next()) {
-                    None => break,
-                    Some(Ok(_)) => count += 1,
-                    Some(Err(error)) => return Err((error, longest)),
-                }
-                longest = longest.max(read.elapsed());
-            }
-            assert!(began.elapsed() > LONG, "no time has passed");
-            Ok(count)
-        };
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    // If this thread did not get to read for so long, it was no such reader.
+    let read = || {
+        let numbers = [40, 1].into_iter().on_cpu(&cpu).flat_map(|n| 0..n);
+        let mut numbers = numbers.reader_timeout(LONG).buffered(1);
+        let (mut count, mut longest) = (0, Duration::ZERO);
+        let began = Instant::now();
         loop {
-            match read() {
-                Ok(count) => break assert_eq!(count, 41),
-                Err((error, longest)) => assert!(longest > LONG / 2, "{error}"),
+            let read = Instant::now();
+            let (drops, _numbers) = stalled(&cpu);
+            drops.recv().unwrap();
+            match block_on(numbers.next()) {
+                None => break,
+                Some(Ok(_)) => count += 1,
+                Some(Err(error)) => return Err((error, longest)),
             }
+            longest = longest.max(read.elapsed());
         }
-    });
+        assert!(began.elapsed() > LONG, "no time has passed");
+        Ok(count)
+    };
+    loop {
+        match read() {
+            Ok(count) => break assert_eq!(count, 41),
+            Err((error, longest)) => assert!(longest > LONG / 2, "{error}"),
+        }
+    }
 }
 
 /// All of them had counted as completed.
 #[test]
 fn the_workers_of_a_dropped_stream_count_as_cancelled() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let all = (0..100).on_cpu(&cpu).buffered(4);
-        assert_eq!(block_on(all.try_collect::<Vec<_>>()).unwrap().len(), 100);
-        wait_until(|| cpu.metrics().running == 0);
-        assert_eq!(cpu.metrics().cancelled, 0);
-        let (began, begins) = mpsc::channel();
-        let (let_go, go) = mpsc::channel::<()>();
-        let go = Mutex::new(go);
-        let numbers = CpuStreamExt::on_cpu(stream::iter(0..), &cpu);
-        let numbers = numbers.map(move |n: u32| {
-            let _ = began.send(());
-            let _ = go.lock().unwrap().recv();
-            n
-        });
-        let numbers = numbers.buffered(4);
-        begins.recv().unwrap();
-        drop((numbers, let_go));
-        // (What the stages captured may be dropped by a job of its own, which completes.)
-        wait_until(|| cpu.metrics().cancelled == 1);
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let all = (0..100).on_cpu(&cpu).buffered(4);
+    assert_eq!(block_on(all.try_collect::<Vec<_>>()).unwrap().len(), 100);
+    wait_until(|| cpu.metrics().running == 0);
+    assert_eq!(cpu.metrics().cancelled, 0);
+    let (began, begins) = mpsc::channel();
+    let (let_go, go) = mpsc::channel::<()>();
+    let go = Mutex::new(go);
+    let numbers = CpuStreamExt::on_cpu(stream::iter(0..), &cpu);
+    let numbers = numbers.map(move |n: u32| {
+        let _ = began.send(());
+        let _ = go.lock().unwrap().recv();
+        n
     });
+    let numbers = numbers.buffered(4);
+    begins.recv().unwrap();
+    drop((numbers, let_go));
+    // (What the stages captured may be dropped by a job of its own, which completes.)
+    wait_until(|| cpu.metrics().cancelled == 1);
 }
 
 /// A waker that panics, after the reader has polled again: so it is registered anew then.
@@ -183,24 +183,25 @@ fn read_with<S: Stream + Unpin>(mut items: S, waker: &Arc<Panics>) -> Vec<S::Ite
 #[test]
 fn a_waker_that_panics_costs_nothing() {
     if child::is_child() {
-        on_both(2, |lanes| {
-            let waker = Arc::new(Panics {
-                reader: thread::current(),
-                polls: AtomicUsize::new(0),
-                calls: AtomicUsize::new(0),
-            });
-            let cpu = lanes.cpu.handle().clone();
-            let made = AtomicU32::new(0);
-            let source = stream::repeat_with(move || made.fetch_add(1, SeqCst)).take(20);
-            let source = CpuStreamExt::on_cpu(source, &cpu);
-            let numbers = source.map(|n| n).batch_time(Duration::ZERO).buffered(2);
-            let numbers = read_with(numbers, &waker);
-            let numbers: Vec<_> = numbers.into_iter().map(Result::unwrap).collect();
-            assert_eq!(numbers, Vec::from_iter(0..20));
-            assert!(waker.calls.load(SeqCst) > 0, "no waker was called");
-            // The lane goes on.
-            assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        let _limit = time_limit();
+        let lanes = lanes(2);
+        let waker = Arc::new(Panics {
+            reader: thread::current(),
+            polls: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
         });
+        let cpu = lanes.cpu.handle().clone();
+        let made = AtomicU32::new(0);
+        let source = stream::repeat_with(move || made.fetch_add(1, SeqCst)).take(20);
+        let source = CpuStreamExt::on_cpu(source, &cpu);
+        let numbers = source.map(|n| n).batch_time(Duration::ZERO).buffered(2);
+        let numbers = read_with(numbers, &waker);
+        let numbers: Vec<_> = numbers.into_iter().map(Result::unwrap).collect();
+        assert_eq!(numbers, Vec::from_iter(0..20));
+        assert!(waker.calls.load(SeqCst) > 0, "no waker was called");
+        // The lane goes on.
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+
         return child::found("all");
     }
     let _limit = time_limit();

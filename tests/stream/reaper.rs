@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, Handle};
 
-use crate::support::{Stuck, on_both, thread_name};
+use crate::support::{Stuck, lanes, thread_name, time_limit};
 
 /// Says which thread drops it.
 struct State(Sender<(ThreadId, String)>);
@@ -35,22 +35,22 @@ fn read_to_its_end(cpu: &Handle, dropped: &Sender<(ThreadId, String)>) -> Buffer
 #[test]
 fn one_thread_drops_what_comes_during_a_shutdown() {
     const STREAMS: usize = 1_000;
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let (dropped, drops) = mpsc::channel();
-        let streams: Vec<_> = (0..STREAMS)
-            .map(|_| read_to_its_end(&cpu, &dropped))
-            .collect();
-        // The one worker is busy from now on: it has let go of the states.
-        let stuck = Stuck::start(&cpu);
-        let over = lanes.cpu.shutdown();
-        drop(streams);
-        let by: Vec<_> = drops.iter().take(STREAMS).collect();
-        let on_lane = by.iter().all(|(_, name)| name.starts_with("cpu-"));
-        assert!(on_lane, "{by:?}");
-        let threads: HashSet<_> = by.into_iter().map(|(thread, _)| thread).collect();
-        assert_eq!(threads.len(), 1);
-        stuck.end();
-        assert!(over.wait().is_empty());
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let (dropped, drops) = mpsc::channel();
+    let streams: Vec<_> = (0..STREAMS)
+        .map(|_| read_to_its_end(&cpu, &dropped))
+        .collect();
+    // The one worker is busy from now on: it has let go of the states.
+    let stuck = Stuck::start(&cpu);
+    let over = lanes.cpu.shutdown();
+    drop(streams);
+    let by: Vec<_> = drops.iter().take(STREAMS).collect();
+    let on_lane = by.iter().all(|(_, name)| name.starts_with("cpu-"));
+    assert!(on_lane, "{by:?}");
+    let threads: HashSet<_> = by.into_iter().map(|(thread, _)| thread).collect();
+    assert_eq!(threads.len(), 1);
+    stuck.end();
+    assert!(over.wait().is_empty());
 }

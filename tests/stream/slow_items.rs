@@ -11,7 +11,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, cpu_lane, lanes, time_limit, with_both};
+use crate::support::{cpu_lane, lanes, time_limit};
 use crate::{buffered, channel, spin};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
@@ -77,29 +77,28 @@ fn an_output_does_not_wait_for_a_slow_item_behind_it() {
     ];
     let kinds = [(true, false), (false, false), (true, true), (false, true)];
     for threads in [1, 2] {
-        with_both(|backend| {
-            for (items, quick, micros, may_wait) in CASES {
-                for (ordered, is_iterator) in kinds {
-                    let lanes = lanes(backend, threads);
-                    let (let_go, stage) = stage(quick, micros);
-                    let settings = (items, ordered, is_iterator);
-                    let mut numbers = numbers(lanes.cpu.handle(), quick + 1, stage, settings);
-                    lanes.io.block_on(async {
-                        if ordered {
-                            take(&mut numbers, 0..quick - may_wait).await;
-                        } else {
-                            for _ in 0..quick - may_wait {
-                                assert_ne!(numbers.next().await.unwrap().unwrap(), quick);
-                            }
+        let _limit = time_limit();
+        for (items, quick, micros, may_wait) in CASES {
+            for (ordered, is_iterator) in kinds {
+                let lanes = lanes(threads);
+                let (let_go, stage) = stage(quick, micros);
+                let settings = (items, ordered, is_iterator);
+                let mut numbers = numbers(lanes.cpu.handle(), quick + 1, stage, settings);
+                lanes.io.block_on(async {
+                    if ordered {
+                        take(&mut numbers, 0..quick - may_wait).await;
+                    } else {
+                        for _ in 0..quick - may_wait {
+                            assert_ne!(numbers.next().await.unwrap().unwrap(), quick);
                         }
-                        drop(let_go);
-                        let rest: Vec<_> = numbers.map(Result::unwrap).collect().await;
-                        assert_eq!(rest.len(), may_wait + 1);
-                        assert!(!ordered || rest.into_iter().eq(quick - may_wait..=quick));
-                    });
-                }
+                    }
+                    drop(let_go);
+                    let rest: Vec<_> = numbers.map(Result::unwrap).collect().await;
+                    assert_eq!(rest.len(), may_wait + 1);
+                    assert!(!ordered || rest.into_iter().eq(quick - may_wait..=quick));
+                });
             }
-        });
+        }
     }
 }
 
@@ -111,32 +110,31 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
     const OF_A_ROUND: usize = 200;
     const BEFORE: usize = 100;
     const SLOW: usize = ROUNDS * OF_A_ROUND + BEFORE;
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 1, io.handle());
-        let (let_go, stage) = stage(SLOW, QUICK);
-        let (sender, source) = channel();
-        let stages = source.on_cpu(cpu.handle()).map(stage);
-        let stages = stages.flat_map(|n| if n % 2 == 0 { vec![n, n + 1] } else { vec![] });
-        let stages = stages.max_bytes(1 << 20, |_| 1, |_| 3);
-        let mut numbers = stages.buffered(1_024);
-        io.block_on(async {
-            for round in 0..ROUNDS {
-                // One poll of the pump reads all of them, so they come in chunks.
-                let all = (round * OF_A_ROUND)..((round + 1) * OF_A_ROUND);
-                all.clone().for_each(|n| sender.send(n).unwrap());
-                take(&mut numbers, all).await;
-            }
-            let last = SLOW - BEFORE..SLOW + BEFORE;
-            last.clone().for_each(|n| sender.send(n).unwrap());
-            take(&mut numbers, SLOW - BEFORE..SLOW).await;
-            drop(let_go);
-            take(&mut numbers, SLOW..SLOW + BEFORE).await;
-        });
-        drop(sender);
-        assert!(io.block_on(numbers.next()).is_none());
-        assert!(!format!("{numbers:?}").contains("-"), "{numbers:?}");
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = cpu_lane(1, io.handle());
+    let (let_go, stage) = stage(SLOW, QUICK);
+    let (sender, source) = channel();
+    let stages = source.on_cpu(cpu.handle()).map(stage);
+    let stages = stages.flat_map(|n| if n % 2 == 0 { vec![n, n + 1] } else { vec![] });
+    let stages = stages.max_bytes(1 << 20, |_| 1, |_| 3);
+    let mut numbers = stages.buffered(1_024);
+    io.block_on(async {
+        for round in 0..ROUNDS {
+            // One poll of the pump reads all of them, so they come in chunks.
+            let all = (round * OF_A_ROUND)..((round + 1) * OF_A_ROUND);
+            all.clone().for_each(|n| sender.send(n).unwrap());
+            take(&mut numbers, all).await;
+        }
+        let last = SLOW - BEFORE..SLOW + BEFORE;
+        last.clone().for_each(|n| sender.send(n).unwrap());
+        take(&mut numbers, SLOW - BEFORE..SLOW).await;
+        drop(let_go);
+        take(&mut numbers, SLOW..SLOW + BEFORE).await;
     });
+    drop(sender);
+    assert!(io.block_on(numbers.next()).is_none());
+    assert!(!format!("{numbers:?}").contains("-"), "{numbers:?}");
 }
 
 /// Tells that it is called, and blocks.
@@ -158,41 +156,39 @@ impl Wake for Blocks {
 fn a_reader_s_waker_that_blocks_stops_no_slice() {
     const SLOW: usize = 8;
     let _limit = time_limit();
-    for backend in BOTH {
-        let [own, other] = [(); 2].map(|()| lanes(backend, 1));
-        loop {
-            let (let_go, stage) = stage(SLOW, 0);
-            let (begun, begins) = mpsc::channel();
-            let stage = move |n| {
-                if n == SLOW {
-                    begun.send(()).unwrap();
-                }
-                stage(n)
-            };
-            let settings = (2 * SLOW, true, true);
-            let mut numbers = numbers(own.cpu.handle(), SLOW + 1, Box::new(stage), settings);
-            let mut next = |waker: &Waker| numbers.poll_next_unpin(&mut Context::from_waker(waker));
-            let mut came = usize::from(next(Waker::noop()).is_ready());
-            begins.recv().unwrap();
-            let (called, calls) = mpsc::channel();
-            let (release, released) = mpsc::channel();
-            let waker = Waker::from(Arc::new(Blocks {
-                called,
-                released: Mutex::new(released),
-            }));
-            while next(&waker).is_ready() {
-                came += 1;
+    let [own, other] = [(); 2].map(|()| lanes(1));
+    loop {
+        let (let_go, stage) = stage(SLOW, 0);
+        let (begun, begins) = mpsc::channel();
+        let stage = move |n| {
+            if n == SLOW {
+                begun.send(()).unwrap();
             }
-            if came < SLOW {
-                calls.recv().unwrap();
-                let slice = other.cpu.spawn(async { while !twolane::is_yield_due() {} });
-                slice.wait().unwrap();
-            }
-            drop((release, let_go));
-            own.io.block_on(take(&mut numbers, came..SLOW + 1));
-            if came < SLOW {
-                break;
-            }
+            stage(n)
+        };
+        let settings = (2 * SLOW, true, true);
+        let mut numbers = numbers(own.cpu.handle(), SLOW + 1, Box::new(stage), settings);
+        let mut next = |waker: &Waker| numbers.poll_next_unpin(&mut Context::from_waker(waker));
+        let mut came = usize::from(next(Waker::noop()).is_ready());
+        begins.recv().unwrap();
+        let (called, calls) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Blocks {
+            called,
+            released: Mutex::new(released),
+        }));
+        while next(&waker).is_ready() {
+            came += 1;
+        }
+        if came < SLOW {
+            calls.recv().unwrap();
+            let slice = other.cpu.spawn(async { while !twolane::is_yield_due() {} });
+            slice.wait().unwrap();
+        }
+        drop((release, let_go));
+        own.io.block_on(take(&mut numbers, came..SLOW + 1));
+        if came < SLOW {
+            break;
         }
     }
 }
@@ -203,8 +199,8 @@ fn a_reader_s_waker_that_blocks_stops_no_slice() {
 fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
     const FIRST: usize = 5_000;
     let _limit = time_limit();
-    for (backend, second) in BOTH.into_iter().flat_map(|it| [(it, 6_000), (it, 6_001)]) {
-        let lanes = lanes(backend, 1);
+    for second in [6_000, 6_001] {
+        let lanes = lanes(1);
         let (let_go, stage) = stage(second, 0);
         let stage = move |n| {
             if n == FIRST {
@@ -229,31 +225,30 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
 #[test]
 fn the_items_behind_a_slow_one_are_shared_out() {
     const TINY: usize = 10_000;
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 2, io.handle());
-        let both = Barrier::new(2);
-        let (sender, source) = channel();
-        let source = source.on_cpu(cpu.handle()).map(move |n| {
-            if n == TINY {
-                // To the end of its slice, which the ticker tells. (For so many milliseconds of
-                // a busy machine the ticker may have no core.)
-                while !twolane::is_yield_due() {}
-            } else if n > TINY {
-                both.wait();
-            }
-            n
-        });
-        let mut numbers = source.buffered(1_024);
-        io.block_on(async {
-            // One poll of the pump reads a round, so they come in chunks.
-            for first in (0..TINY).step_by(500) {
-                (first..first + 500).for_each(|n| sender.send(n).unwrap());
-                take(&mut numbers, first..first + 500).await;
-            }
-            (TINY..TINY + 3).for_each(|n| sender.send(n).unwrap());
-            take(&mut numbers, TINY..TINY + 3).await;
-        });
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = cpu_lane(2, io.handle());
+    let both = Barrier::new(2);
+    let (sender, source) = channel();
+    let source = source.on_cpu(cpu.handle()).map(move |n| {
+        if n == TINY {
+            // To the end of its slice, which the ticker tells. (For so many milliseconds of
+            // a busy machine the ticker may have no core.)
+            while !twolane::is_yield_due() {}
+        } else if n > TINY {
+            both.wait();
+        }
+        n
+    });
+    let mut numbers = source.buffered(1_024);
+    io.block_on(async {
+        // One poll of the pump reads a round, so they come in chunks.
+        for first in (0..TINY).step_by(500) {
+            (first..first + 500).for_each(|n| sender.send(n).unwrap());
+            take(&mut numbers, first..first + 500).await;
+        }
+        (TINY..TINY + 3).for_each(|n| sender.send(n).unwrap());
+        take(&mut numbers, TINY..TINY + 3).await;
     });
 }
 
@@ -261,8 +256,8 @@ fn the_items_behind_a_slow_one_are_shared_out() {
 #[test]
 fn outputs_before_a_panic_come() {
     let _limit = time_limit();
-    for (backend, before) in BOTH.into_iter().flat_map(|it| [0, 1, 100].map(|n| (it, n))) {
-        let lanes = lanes(backend, 1);
+    for before in [0, 1, 100] {
+        let lanes = lanes(1);
         let source = (0..1_000).on_cpu(lanes.cpu.handle());
         let stages = source.flat_map(move |n| {
             let outputs = if n < 10 { 1 } else { before + 1 };
@@ -285,8 +280,8 @@ fn outputs_before_a_panic_come() {
 fn a_slow_item_may_fail() {
     const SLOW: usize = 100;
     let _limit = time_limit();
-    for (backend, is_dropped) in BOTH.into_iter().flat_map(|it| [(it, false), (it, true)]) {
-        let lanes = lanes(backend, 1);
+    for is_dropped in [false, true] {
+        let lanes = lanes(1);
         let (let_go, stage) = stage(SLOW, QUICK);
         let stage = Box::new(move |n| {
             let n = stage(n);

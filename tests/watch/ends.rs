@@ -8,30 +8,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::setting::{lane, runtime};
+use crate::support::time_limit;
 use crate::support::wait::{has_thread, wait_until};
-use crate::support::{time_limit, with_both};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use twolane::watch::{Watch, watch};
-use twolane::{Backend, CpuRuntime, JoinErrorKind};
+use twolane::{CpuRuntime, JoinErrorKind};
 
 #[test]
 fn the_watch_s_thread_ends_with_the_lane() {
-    with_both(|backend| {
-        for is_shut_down in [true, false] {
-            let io = runtime(1);
-            let lane = CpuRuntime::builder().backend(backend).thread_name("brief");
-            let lane = lane.io_handle(io.handle().clone()).watch_io(Watch::new());
-            let cpu = lane.build().unwrap();
-            wait_until(|| has_thread("brief-watch"));
-            if is_shut_down {
-                cpu.shutdown().wait();
-            } else {
-                drop(cpu);
-            }
-            wait_until(|| !has_thread("brief-watch"));
+    let _limit = time_limit();
+    for is_shut_down in [true, false] {
+        let io = runtime(1);
+        let lane = CpuRuntime::builder().thread_name("brief");
+        let lane = lane.io_handle(io.handle().clone()).watch_io(Watch::new());
+        let cpu = lane.build().unwrap();
+        wait_until(|| has_thread("brief-watch"));
+        if is_shut_down {
+            cpu.shutdown().wait();
+        } else {
+            drop(cpu);
         }
-    });
+        wait_until(|| !has_thread("brief-watch"));
+    }
 }
 
 #[test]
@@ -57,32 +56,31 @@ fn block(io: &Runtime) -> (JoinHandle<()>, Sender<()>) {
 /// after it.
 #[test]
 fn a_shutdown_waits_for_a_hook_that_runs() {
-    with_both(|backend| {
-        let io = runtime(1);
-        let (runs, running) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let wait = Mutex::new(wait);
-        let watched = Watch::new().on_stall(move |_| {
-            runs.send(()).unwrap();
-            // An error: it is let go.
-            let _ = wait.lock().unwrap().recv();
-        });
-        let cpu = lane(backend, &io, watched);
-        let (task, end) = block(&io);
-        running.recv().unwrap();
-        // The others may take a while.
-        wait_until(|| {
-            let left = cpu.shutdown_timeout(Duration::from_millis(10)).wait();
-            assert!(left.threads > 0, "the hook runs");
-            (left.jobs, left.threads) == (0, 1)
-        });
-        drop(let_go);
-        assert!(cpu.shutdown().wait().is_empty());
-        // The hook is gone, and with it the other end.
-        assert_eq!(running.try_recv(), Err(mpsc::TryRecvError::Disconnected));
-        drop(end);
-        io.block_on(task).unwrap();
+    let _limit = time_limit();
+    let io = runtime(1);
+    let (runs, running) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let watched = Watch::new().on_stall(move |_| {
+        runs.send(()).unwrap();
+        // An error: it is let go.
+        let _ = wait.lock().unwrap().recv();
     });
+    let cpu = lane(&io, watched);
+    let (task, end) = block(&io);
+    running.recv().unwrap();
+    // The others may take a while.
+    wait_until(|| {
+        let left = cpu.shutdown_timeout(Duration::from_millis(10)).wait();
+        assert!(left.threads > 0, "the hook runs");
+        (left.jobs, left.threads) == (0, 1)
+    });
+    drop(let_go);
+    assert!(cpu.shutdown().wait().is_empty());
+    // The hook is gone, and with it the other end.
+    assert_eq!(running.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+    drop(end);
+    io.block_on(task).unwrap();
 }
 
 /// Neither waits for itself.
@@ -105,7 +103,7 @@ fn a_hook_may_end_its_lane() {
             let result = catch_unwind(AssertUnwindSafe(|| end(cpu)));
             ended.send(result.is_ok()).unwrap();
         });
-        let cpu = lane(Backend::Rayon, &io, watched);
+        let cpu = lane(&io, watched);
         let handle = cpu.handle().clone();
         *slot.lock().unwrap() = Some(cpu);
         let (task, end) = block(&io);

@@ -8,7 +8,6 @@ use axum::http::{Request, Response};
 use bytes::Bytes;
 use http_body_util::Full;
 use tower::{Layer, ServiceExt, service_fn};
-use twolane::Backend;
 use twolane::watch::Stall;
 
 fn assert_is_at(stall: &Stall, line: u32) {
@@ -19,7 +18,7 @@ fn assert_is_at(stall: &Stall, line: u32) {
 #[test]
 fn what_spawn_io_polls_is_named() {
     let _limit = time_limit();
-    let watched = watched(Backend::Rayon, 2);
+    let watched = watched(2);
     let compute = watched.compute();
     let line = line!() + 1;
     let task = watched.cpu.handle().spawn_io(async move { compute() });
@@ -34,7 +33,7 @@ fn what_spawn_io_polls_is_named() {
 #[test]
 fn a_client_s_request_is_named() {
     let _limit = time_limit();
-    let watched = watched(Backend::Rayon, 2);
+    let watched = watched(2);
     let compute = watched.compute();
     let line = line!() + 1;
     let layer = twolane::io::IoLayer::new(watched.cpu.handle());

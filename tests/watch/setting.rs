@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver};
 
 use tokio::runtime::{Builder, Runtime};
+use twolane::CpuRuntime;
 use twolane::watch::{Stall, Watch};
-use twolane::{Backend, CpuRuntime};
 
 pub(crate) struct Watched {
     pub(crate) cpu: CpuRuntime,
@@ -16,7 +16,7 @@ pub(crate) struct Watched {
     pub(crate) told: Arc<AtomicBool>,
 }
 
-pub(crate) fn watched(backend: Backend, workers: usize) -> Watched {
+pub(crate) fn watched(workers: usize) -> Watched {
     let io = runtime(workers);
     let (send, stalls) = mpsc::channel();
     let told = Arc::new(AtomicBool::new(false));
@@ -26,7 +26,7 @@ pub(crate) fn watched(backend: Backend, workers: usize) -> Watched {
         let _ = send.send(stall.clone());
     });
     Watched {
-        cpu: lane(backend, &io, watch),
+        cpu: lane(&io, watch),
         io,
         stalls,
         told,
@@ -42,8 +42,8 @@ pub(crate) fn runtime(workers: usize) -> Runtime {
         .unwrap()
 }
 
-pub(crate) fn lane(backend: Backend, io: &Runtime, watch: Watch) -> CpuRuntime {
-    let lane = CpuRuntime::builder().backend(backend).worker_threads(2);
+pub(crate) fn lane(io: &Runtime, watch: Watch) -> CpuRuntime {
+    let lane = CpuRuntime::builder().worker_threads(2);
     let lane = lane.io_handle(io.handle().clone()).watch_io(watch);
     lane.build().unwrap()
 }

@@ -8,14 +8,12 @@ use std::time::Instant;
 use stallwatch::Name;
 
 use crate::admission::{self, Permit};
-use crate::backend::Backend;
 use crate::error::JoinError;
 pub use crate::error::late_reader;
 use crate::handle::Handle;
 use crate::lane::control::{Due, Message};
 use crate::panics;
 pub use crate::panics::{drop_quietly, run_hook};
-pub use crate::pool::drain_tasks::DrainTasks;
 use crate::task::Task;
 pub use crate::task::ticker::{at_each_tick, has_passed, ticks as now};
 pub use crate::task::worker::cancel_job;
@@ -74,9 +72,4 @@ pub fn drop_on_lane<T: Send + 'static>(handle: &Handle, value: T) {
 pub fn call_at(handle: &Handle, at: Instant, call: impl FnOnce() + Send + 'static) {
     let call = Message::At(at, Due::Call(Box::new(call)));
     let _ = handle.submitter.levels.lane.send_control(call);
-}
-
-/// What runs the jobs of the lane.
-pub fn backend(handle: &Handle) -> Backend {
-    handle.submitter.levels.lane.settings.backend
 }

@@ -41,7 +41,6 @@ mod opaque;
 #[doc(hidden)]
 pub mod adapters;
 mod admission;
-mod backend;
 mod bridge;
 mod build_error;
 mod error;
@@ -64,7 +63,6 @@ mod task;
 mod trace;
 
 pub use admission::Permit;
-pub use backend::Backend;
 pub use bridge::in_cpu_context::in_cpu_context;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};

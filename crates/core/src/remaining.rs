@@ -30,8 +30,7 @@ pub struct Remaining {
     /// A thread that has nothing to do needs a moment to end. So after a limit of
     /// microseconds this also counts threads that are about to.
     pub threads: usize,
-    /// How many tasks of the lane's own Tokio runtime have not been dropped yet. 0 with
-    /// [`Backend::Rayon`](crate::Backend::Rayon).
+    /// How many tasks of the lane's own Tokio runtime have not been dropped yet.
     ///
     /// A task in the middle of a poll may be missing here: its thread is in `threads`.
     pub tokio_tasks: usize,

@@ -128,12 +128,3 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
         );
     });
 }
-
-/// A thread of the I/O runtime has got a worker of the CPU lane. Logged once per process.
-pub(crate) fn warn_of_block_in_place() {
-    static ONCE: Once = Once::new();
-    let text = "a job called tokio::task::block_in_place: Tokio gives the lane's worker to a thread \
-                of the I/O runtime's blocking pool, and the lane takes it back by way of one more \
-                thread. Call it in a future inside in_cpu_context";
-    ONCE.call_once(|| warn(text));
-}

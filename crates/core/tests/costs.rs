@@ -6,8 +6,8 @@ mod support;
 use std::hint::black_box;
 
 use alloc_tracker::{Allocator, Session};
-use support::{BOTH, Stuck, lanes, time_limit};
-use twolane_core::{Backend, Handle, Task};
+use support::{Stuck, lanes, time_limit};
+use twolane_core::{Handle, Task};
 
 #[global_allocator]
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
@@ -16,11 +16,8 @@ const JOBS: usize = 10_000;
 
 /// Allocations and bytes for each job that `submit` makes while the lane's only
 /// thread is held: nothing else allocates.
-fn each<T: Send + 'static>(
-    backend: Backend,
-    submit: impl Fn(&Handle, usize) -> Task<T>,
-) -> (f64, f64) {
-    let lanes = lanes(backend, 1);
+fn each<T: Send + 'static>(submit: impl Fn(&Handle, usize) -> Task<T>) -> (f64, f64) {
+    let lanes = lanes(1);
     let handle = lanes.cpu.handle().clone();
     let held = Stuck::<()>::start(&handle);
     let mut tasks = Vec::with_capacity(JOBS);
@@ -48,17 +45,14 @@ fn a_queued_job_is_one_allocation_and_a_future_one_more() {
     let closure = |handle: &Handle, i: usize| handle.spawn_cpu(move || black_box(i + JOBS));
     let future = |handle: &Handle, i: usize| handle.spawn(async move { black_box(i + JOBS) });
 
-    // On `Backend::Runtime` a few drain tasks come on top: however many jobs wait.
-    for backend in BOTH {
-        let (allocations, bytes) = each(backend, closure);
-        assert!(
-            allocations <= 1.1 && bytes <= 200.0,
-            "{backend:?}: {allocations} allocations, {bytes} bytes a closure"
-        );
-        let (allocations, bytes) = each(backend, future);
-        assert!(
-            allocations <= 2.1 && bytes <= 250.0,
-            "{backend:?}: {allocations} allocations, {bytes} bytes a future"
-        );
-    }
+    let (allocations, bytes) = each(closure);
+    assert!(
+        allocations <= 1.1 && bytes <= 200.0,
+        "{allocations} allocations, {bytes} bytes a closure"
+    );
+    let (allocations, bytes) = each(future);
+    assert!(
+        allocations <= 2.1 && bytes <= 250.0,
+        "{allocations} allocations, {bytes} bytes a future"
+    );
 }

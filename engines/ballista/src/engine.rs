@@ -21,8 +21,7 @@ use twolane_datafusion::run_on;
 
 use crate::pool::IoClientPool;
 
-/// Ballista's own engine, with its stages on a CPU lane of
-/// [`Backend::Runtime`](twolane_core::Backend::Runtime).
+/// Ballista's own engine, with its stages on a CPU lane.
 pub(crate) struct LaneEngine {
     inner: DefaultExecutionEngine,
     handle: Handle,

@@ -8,11 +8,11 @@
 //! use std::sync::Arc;
 //! use ballista_core::config::TaskSchedulingPolicy;
 //! use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
-//! use twolane::{Backend, CpuRuntime};
+//! use twolane::CpuRuntime;
 //! use twolane_ballista::on_lane;
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
+//! let cpu = CpuRuntime::new()?;
 //! let config = ExecutorProcessConfig {
 //!     scheduler_host: "scheduler".to_owned(),
 //!     task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
@@ -39,8 +39,8 @@
 //! | making a stage's executor | as decoding its plan if the executor polls, else `task_runner` |
 //! | collecting a stage's statistics, waiting for the lane | Ballista's own `task_runner` threads |
 //!
-//! Ballista spawns what computes by a bare `tokio::spawn`, so the lane needs a Tokio runtime of
-//! its own: [`Backend::Runtime`].
+//! Ballista spawns what computes by a bare `tokio::spawn`: in a stage that makes tasks of the lane's
+//! own Tokio runtime.
 //!
 //! # Object stores
 //!
@@ -111,7 +111,7 @@ use ballista_core::error::{BallistaError, Result};
 use ballista_executor::executor_process::ExecutorProcessConfig;
 #[cfg(doc)]
 use ballista_executor::executor_process::start_executor_process;
-use twolane_core::{Backend, Handle, adapters};
+use twolane_core::Handle;
 
 use engine::LaneEngine;
 use pool::IoClientPool;
@@ -128,7 +128,6 @@ use pool::IoClientPool;
 ///
 /// [`BallistaError::Configuration`]:
 ///
-/// - if the lane is not one of [`Backend::Runtime`];
 /// - if `override_execution_engine` is set: the shuffle readers of such an engine may open their
 ///   connections where no I/O driver is, and panic. Ballista takes a reader that panicked for one
 ///   at its end: the query lacks rows, and no error says so;
@@ -142,13 +141,6 @@ pub fn on_lane(
     mut config: ExecutorProcessConfig,
     handle: &Handle,
 ) -> Result<ExecutorProcessConfig> {
-    if adapters::backend(handle) != Backend::Runtime {
-        return Err(BallistaError::Configuration(format!(
-            "the lane has Backend::{:?}, and Ballista spawns Tokio tasks that compute: build it \
-             with `CpuRuntime::builder().backend(Backend::Runtime)`",
-            adapters::backend(handle)
-        )));
-    }
     if config.override_execution_engine.is_some() {
         return Err(BallistaError::Configuration(
             "override_execution_engine is set: a shuffle reader that such an engine lets connect \

@@ -30,7 +30,7 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tonic::transport::server::{Server, TcpIncoming};
-use twolane::{Backend, Handle};
+use twolane::Handle;
 use twolane_ballista::on_lane;
 
 const ROWS: i64 = 100_000;
@@ -162,7 +162,7 @@ async fn query(cluster: &mut Cluster, sql: &str) -> Result<usize> {
 #[test]
 fn stages_compute_on_the_lane() {
     let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io } = lanes(2);
     let names = Names::default();
     io.block_on(async {
         let mut cluster = cluster(cpu.handle(), threads(&names)).await;
@@ -183,7 +183,7 @@ fn stages_compute_on_the_lane() {
 #[test]
 fn shuffle_connections_are_not_opened_on_the_lane() {
     let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io } = lanes(2);
     let config =
         SessionConfig::new_with_ballista().with_ballista_shuffle_reader_force_remote_read(true);
     io.block_on(async {
@@ -196,7 +196,7 @@ fn shuffle_connections_are_not_opened_on_the_lane() {
 #[test]
 fn an_error_of_a_stage_reaches_the_client() {
     let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io } = lanes(2);
     io.block_on(async {
         let failing = function("failing", |_| exec_err!("no such luck"));
         let mut cluster = cluster(cpu.handle(), failing).await;
@@ -215,7 +215,7 @@ fn an_error_of_a_stage_reaches_the_client() {
 #[test]
 fn a_shutdown_of_the_lane_fails_the_query() {
     let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io } = lanes(2);
     // Dropped, at the end of the test, it lets go of the lane's threads.
     let (let_go, wait) = mpsc::channel::<()>();
     let (begun, wait) = (Arc::new(Semaphore::new(0)), Mutex::new(wait));
@@ -240,10 +240,9 @@ fn a_shutdown_of_the_lane_fails_the_query() {
 }
 
 #[test]
-fn what_would_lose_rows_or_cannot_run_is_refused() {
+fn what_would_lose_rows_is_refused() {
     let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
-    let rayon = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let plain = ExecutorProcessConfig::default;
     let without_a_pool = ExecutorProcessConfig {
         client_ttl: 0,
@@ -258,13 +257,12 @@ fn what_would_lose_rows_or_cannot_run_is_refused() {
     let twice = on_lane(plain(), cpu.handle()).unwrap();
     let no_pool = ["client_ttl is 0", "set it to 1 (second) or more"];
     let engine = ["override_execution_engine is set", "rows are lost"];
-    for (lane, config, why) in [
-        (&rayon.cpu, plain(), ["backend(Backend::Runtime)", ""]),
-        (&cpu, without_a_pool, no_pool),
-        (&cpu, with_an_engine, engine),
-        (&cpu, twice, engine),
+    for (config, why) in [
+        (without_a_pool, no_pool),
+        (with_an_engine, engine),
+        (twice, engine),
     ] {
-        let refused = on_lane(config, lane.handle()).err().unwrap();
+        let refused = on_lane(config, cpu.handle()).err().unwrap();
         let is_of_the_setting = matches!(refused, BallistaError::Configuration(_));
         assert!(is_of_the_setting, "{refused:?}");
         let refused = refused.to_string();

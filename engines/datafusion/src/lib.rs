@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
-//! use twolane::{Backend, CpuRuntime};
+//! use twolane::CpuRuntime;
 //! use twolane_datafusion::collect_on;
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
+//! let cpu = CpuRuntime::new()?;
 //! let ctx = SessionContext::new();
 //! # ctx.register_batch("numbers", numbers()?)?;
 //! let frame = ctx.table("numbers").await?;
@@ -25,17 +25,16 @@
 //! # }
 //! ```
 //!
-//! # Which backend
+//! # How
 //!
-//! | | [`Backend::Runtime`](twolane_core::Backend::Runtime) | [`Backend::Rayon`](twolane_core::Backend::Rayon) |
-//! |---|---|---|
-//! | the tasks of a query | Tokio tasks of the lane's runtime | jobs, by [`LaneTracer`] |
-//! | cost | that of a second runtime | for each task two wake-ups of an I/O thread, too: queries of some milliseconds take a tenth longer |
-//! | a store without `IoConnector` or [`IoStore`] | **fails**: *"IO is disabled"*; local files work | works, on the I/O lane, and its files' threads are niced |
-//! | the lane's counters | the query is a job, `suspended` while its tasks compute; a stream that is dropped is `completed`; its tasks are in `tokio_tasks` | so is each task |
+//! A query is one job, [`in_cpu_context`](twolane_core::in_cpu_context). Its tasks are Tokio's, on the
+//! lane's own runtime. The cost is that of a second runtime. The job is `suspended` in the lane's
+//! counters while its tasks compute, a stream that is dropped is `completed`, and the tasks are in
+//! `tokio_tasks`. That runtime has no sockets: **a store without `IoConnector` or [`IoStore`] fails**,
+//! *"IO is disabled"*. Local files work.
 //!
-//! Take `Backend::Runtime` for a lane that runs queries. On a rayon lane that you have for other
-//! work, they run as well.
+//! A query that you spawn by yourself, as a plain job, computes on the I/O runtime, unless there is a
+//! [`LaneTracer`].
 //!
 //! # What runs where
 //!
@@ -46,8 +45,8 @@
 //! | the tasks that they spawn (`SpawnedTask`, `JoinSet`) | CPU, at the query's priority |
 //! | requests to S3 and the like: a store that is built with `twolane`'s `IoConnector` | I/O |
 //! | local files: a store in [`IoStore`] | I/O: its blocking pool |
-//! | what DataFusion gives to `spawn_blocking` (it reads spilled files, and parses JSON that is one array) | a blocking pool: that of the lane's runtime, on rayon that of the I/O runtime |
-//! | a bare `tokio::spawn` in a table provider or a UDF of yours | CPU; on rayon I/O: use `twolane::Handle::current().spawn(..)` there |
+//! | what DataFusion gives to `spawn_blocking` (it reads spilled files, and parses JSON that is one array) | the blocking pool of the lane's own runtime |
+//! | a bare `tokio::spawn` in a table provider or a UDF of yours | CPU |
 //!
 //! # A dropped query ends
 //!
@@ -70,7 +69,7 @@
 //! use datafusion::execution::memory_pool::FairSpillPool;
 //! use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 //! use datafusion::prelude::{SessionConfig, SessionContext};
-//! use twolane::{Backend, CpuRuntime, Priority};
+//! use twolane::{CpuRuntime, Priority};
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! const QUERIES: usize = 8;
@@ -79,8 +78,7 @@
 //! let pool = FairSpillPool::new(QUERIES * EACH);
 //! let memory = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()?;
 //! let ctx = SessionContext::new_with_config_rt(SessionConfig::new(), memory);
-//! let cpu = CpuRuntime::builder().backend(Backend::Runtime);
-//! let cpu = cpu.queue_limit(Priority::Normal, QUERIES).build()?;
+//! let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, QUERIES).build()?;
 //! # cpu.shutdown().await;
 //! # Ok(()) }
 //! ```

@@ -188,16 +188,16 @@ mod tests {
 
     use futures::executor::block_on;
     use tokio::runtime::Runtime;
-    use twolane_core::{Backend, CpuRuntime, yield_now};
+    use twolane_core::{CpuRuntime, yield_now};
 
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    fn lane(backend: Backend) -> (CpuRuntime, Runtime) {
+    fn lane() -> (CpuRuntime, Runtime) {
         let io = Runtime::new().unwrap();
         let lane = CpuRuntime::builder().io_handle(io.handle().clone());
-        (lane.backend(backend).worker_threads(1).build().unwrap(), io)
+        (lane.worker_threads(1).build().unwrap(), io)
     }
 
     /// The gauge is the process's.
@@ -241,36 +241,34 @@ mod tests {
     #[test]
     fn threads_that_compute_for_an_ended_query_are_counted() {
         let _alone = one_at_a_time();
-        for backend in [Backend::Rayon, Backend::Runtime] {
-            let (lane, _io) = lane(backend);
-            let cpu = lane.handle().clone();
-            let (let_go, wait) = mpsc::channel::<()>();
-            let (begins, began) = mpsc::channel();
-            let query = QueryGuard::new(0);
-            let part = async move {
-                for _ in 0..2 {
-                    begins.send(()).unwrap();
-                    wait.recv_timeout(LIMIT).unwrap();
-                    yield_now().await;
-                }
-            };
-            // Made in a part: what it spawns is one as well.
-            let mut spawned = None;
-            // Twice: its thread counts once.
-            let part = Box::pin(async { in_query(Box::pin(part)).await });
-            let spawns = Box::pin(async { spawned = Some(cpu.spawn(in_query(part))) });
-            block_on(query.wrap(spawns));
-            let part = spawned.unwrap();
-            began.recv_timeout(LIMIT).unwrap();
-            assert_eq!(threads_of_ended_queries(), 0, "{backend:?}");
-            drop(query);
-            assert_eq!(threads_of_ended_queries(), 1, "{backend:?}");
-            let_go.send(()).unwrap();
-            began.recv_timeout(LIMIT).unwrap();
-            assert_eq!(threads_of_ended_queries(), 1, "{backend:?}");
-            let_go.send(()).unwrap();
-            part.wait().unwrap();
-            assert_eq!(threads_of_ended_queries(), 0, "{backend:?}");
-        }
+        let (lane, _io) = lane();
+        let cpu = lane.handle().clone();
+        let (let_go, wait) = mpsc::channel::<()>();
+        let (begins, began) = mpsc::channel();
+        let query = QueryGuard::new(0);
+        let part = async move {
+            for _ in 0..2 {
+                begins.send(()).unwrap();
+                wait.recv_timeout(LIMIT).unwrap();
+                yield_now().await;
+            }
+        };
+        // Made in a part: what it spawns is one as well.
+        let mut spawned = None;
+        // Twice: its thread counts once.
+        let part = Box::pin(async { in_query(Box::pin(part)).await });
+        let spawns = Box::pin(async { spawned = Some(cpu.spawn(in_query(part))) });
+        block_on(query.wrap(spawns));
+        let part = spawned.unwrap();
+        began.recv_timeout(LIMIT).unwrap();
+        assert_eq!(threads_of_ended_queries(), 0);
+        drop(query);
+        assert_eq!(threads_of_ended_queries(), 1);
+        let_go.send(()).unwrap();
+        began.recv_timeout(LIMIT).unwrap();
+        assert_eq!(threads_of_ended_queries(), 1);
+        let_go.send(()).unwrap();
+        part.wait().unwrap();
+        assert_eq!(threads_of_ended_queries(), 0);
     }
 }

@@ -1,8 +1,6 @@
 //! [`collect_on`], [`stream_on`] and [`run_on`]: a query on a lane.
 //!
-//! On a lane of `Backend::Runtime` a query is inside `in_cpu_context`, and its tasks are Tokio's,
-//! on the lane. On a rayon lane `tracer.rs` makes jobs of them, which tasks of the I/O runtime
-//! await.
+//! A query is a job inside `in_cpu_context`, and its tasks are Tokio's, on the lane.
 //!
 //! **What a runtime cuts short is not told as whole.** A runtime that is shut down drops the
 //! query's tasks, and those that feed its tables. The channel of a task that is gone looks to the
@@ -22,7 +20,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane_core::{Backend, Handle, Task, adapters, in_cpu_context};
+use twolane_core::{Handle, Task, adapters, in_cpu_context};
 
 use crate::parts::QueryGuard;
 use crate::tracer;
@@ -110,7 +108,7 @@ where
     let job = spawn(handle, own.wrap(Box::pin(query)));
     async move {
         let _own = own;
-        joined(job?).await
+        joined(job).await
     }
 }
 
@@ -200,12 +198,10 @@ where
     let query = checked(handle, query);
     let size =
         |batch: &Result<RecordBatch>| batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
-    let batches = tracer::install_for(handle).map(|()| match adapters::backend(handle) {
-        Backend::Runtime => handle.stream_from_cpu(in_cpu_context(query), limit, size),
-        _ => handle.stream_from_cpu(query, limit, size),
-    });
+    tracer::install();
+    let batches = handle.stream_from_cpu(in_cpu_context(query), limit, size);
     async move {
-        let batches = batches?.map(move |batch| {
+        let batches = batches.map(move |batch| {
             let _own = &own;
             batch.unwrap_or_else(|cut| Err(external(cut)))
         });
@@ -244,7 +240,7 @@ fn checked(
 
 /// Spawns a part of a query such that its tasks run on the lane, too.
 #[track_caller]
-fn spawn<T, F>(handle: &Handle, query: F) -> Result<Task<Result<T>>>
+fn spawn<T, F>(handle: &Handle, query: F) -> Task<Result<T>>
 where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
@@ -255,20 +251,17 @@ where
         until_certain(&own).await?;
         result
     };
-    tracer::install_for(handle)?;
-    Ok(spawn_job(handle, query))
+    tracer::install();
+    spawn_job(handle, query)
 }
 
-/// Spawns a job such that its tasks run on the lane, too, if DataFusion has the tracer.
+/// Spawns a job such that its tasks run on the lane, too.
 #[track_caller]
 pub(crate) fn spawn_job<F>(handle: &Handle, job: F) -> Task<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    match adapters::backend(handle) {
-        Backend::Runtime => handle.spawn(in_cpu_context(job)),
-        _ => handle.spawn(job),
-    }
+    handle.spawn(in_cpu_context(job))
 }
 
 /// Returns if neither lane has ended. If the CPU lane has, it drops this job.

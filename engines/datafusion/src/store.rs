@@ -31,7 +31,7 @@ const PIECE: u64 = 1 << 20;
 /// For `LocalFileSystem`, which reads files on the blocking pool of the runtime that calls it.
 /// On a rayon lane a job's call would start the pool's threads from a thread of the lane, whose
 /// niceness they would keep: then `spawn_blocking` of a request handler would wait for queries.
-/// Through an `IoStore` the I/O lane starts them. On `Backend::Runtime` it is a choice: without it
+/// Through an `IoStore` the I/O lane starts them. It is a choice: without it
 /// files are read on the lane's own blocking pool, whose threads are niced as the lane's are.
 ///
 /// A store that sends HTTP requests needs none: build it with

@@ -1,5 +1,5 @@
-//! [`LaneTracer`]: the tasks of DataFusion become jobs of a rayon lane. On each lane they are parts
-//! of their query.
+//! [`LaneTracer`]: the tasks of DataFusion are parts of their query, and become jobs where they would run
+//! on the I/O runtime.
 
 use std::any::Any;
 use std::fmt;
@@ -9,9 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use Ordering::{Acquire, Release};
 
 use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
-use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
-use twolane_core::{Backend, Handle, adapters};
+use twolane_core::Handle;
 
 use crate::parts::in_query;
 use crate::yields::InTask;
@@ -30,7 +29,7 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 ///
 /// It makes the tasks parts of their query, so that
 /// [`threads_of_ended_queries`](crate::threads_of_ended_queries) counts those that compute when the
-/// query has ended. On a lane of [`Backend::Runtime`] that is all.
+/// query has ended. For the queries of this package that is all: their tasks are on the lane anyway.
 ///
 /// A task is moved if both hold, and runs where it is spawned otherwise:
 ///
@@ -44,8 +43,9 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 ///
 /// Blocking closures stay on Tokio's blocking pool.
 ///
-/// [`run_on`](crate::run_on) and its like install one, if DataFusion has none. Install it yourself for
-/// [`around`](Self::around), or if you call none of them. But a query that the program spawns
+/// [`run_on`](crate::run_on) and its like install one, if DataFusion has none. With another tracer their
+/// tasks compute on the lane all the same, and that counter lacks them. Install it yourself for
+/// [`around`](Self::around), or for queries that you spawn without this package. But a query that the program spawns
 /// itself may return a part of its rows if a shutdown drops its tasks; those of `run_on` fail.
 ///
 /// # Panics
@@ -130,23 +130,11 @@ impl LaneTracer {
 }
 
 /// Installs a tracer if DataFusion has none.
-pub(crate) fn install_for(handle: &Handle) -> Result<(), DataFusionError> {
-    if IS_INSTALLED.load(Acquire) {
-        return Ok(());
+pub(crate) fn install() {
+    if !IS_INSTALLED.load(Acquire) {
+        // An error: another thread has been faster, or it is not one of ours.
+        let _ = LaneTracer::new().install();
     }
-    // An error: another thread has been faster, or it is not one of ours.
-    let installed = LaneTracer::new().install();
-    installed.or_else(|_| match IS_INSTALLED.load(Acquire) {
-        true => Ok(()),
-        // The query computes on the lane all the same, and a counter lacks its tasks.
-        false if adapters::backend(handle) == Backend::Runtime => Ok(()),
-        false => Err(DataFusionError::Configuration(
-            "DataFusion has a `JoinSetTracer` that is not a `LaneTracer`, so the tasks of this \
-             query would compute on the I/O runtime: install \
-             `LaneTracer::around(&YOUR_TRACER)` instead of it"
-                .to_owned(),
-        )),
-    })
 }
 
 impl JoinSetTracer for LaneTracer {

@@ -16,13 +16,12 @@ use twolane_core::io::BridgeError;
 ///
 /// ```
 /// # use datafusion::prelude::SessionContext;
-/// # use twolane::{Backend, CpuRuntime, Priority};
+/// # use twolane::{CpuRuntime, Priority};
 /// use twolane_datafusion::{is_unavailable, run_on};
 ///
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let ctx = SessionContext::new();
-/// let builder = CpuRuntime::builder().backend(Backend::Runtime);
-/// let cpu = builder.queue_limit(Priority::Normal, 1).build()?;
+/// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build()?;
 /// let other = cpu.handle().reserve().await?;
 /// let plan = async move { ctx.sql("select 1").await };
 /// assert!(is_unavailable(&run_on(cpu.handle(), plan).await.unwrap_err()));

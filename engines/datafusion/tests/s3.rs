@@ -16,9 +16,9 @@ use futures::TryStreamExt;
 use object_store::ClientOptions;
 use object_store::aws::AmazonS3Builder;
 use object_store::client::ReqwestConnector;
-use support::{BOTH, lanes, time_limit};
+use support::{lanes, time_limit};
+use twolane::Handle;
 use twolane::io::IoConnector;
-use twolane::{Backend, Handle};
 use twolane_datafusion::{collect_on, run_on, stream_on};
 use twolane_s3::server::Server;
 
@@ -84,47 +84,45 @@ async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// 500 moments of its life on each backend.
+/// At a thousand moments of its life.
 #[test]
 fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
     let _limit = time_limit();
     let server = Server::start(Duration::from_millis(1)).unwrap();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
-        let cpu = lanes.cpu.handle().clone();
-        let context = context(&server, &cpu);
-        lanes.io.block_on(async {
-            run_on(&cpu, write(context.clone())).await.unwrap();
-            let pool = context.runtime_env().memory_pool.clone();
-            for n in 0..500_u64 {
-                let query = collect_on(&cpu, context.sql(GROUPS).await.unwrap());
-                let moment = Duration::from_micros(n * n % 50_021);
-                if let Ok(result) = tokio::time::timeout(moment, query).await {
-                    result.unwrap();
-                }
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    let context = context(&server, &cpu);
+    lanes.io.block_on(async {
+        run_on(&cpu, write(context.clone())).await.unwrap();
+        let pool = context.runtime_env().memory_pool.clone();
+        for n in 0..1_000_u64 {
+            let query = collect_on(&cpu, context.sql(GROUPS).await.unwrap());
+            let moment = Duration::from_micros(n * n % 50_021);
+            if let Ok(result) = tokio::time::timeout(moment, query).await {
+                result.unwrap();
             }
-            until(|| pool.reserved() == 0).await;
+        }
+        until(|| pool.reserved() == 0).await;
+        let jobs = lanes.cpu.handle().metrics();
+        assert!(jobs.cancelled > 0, "{jobs:?}");
+        assert_eq!(jobs.panicked, 0, "{jobs:?}");
+        until(|| {
             let jobs = lanes.cpu.handle().metrics();
-            assert!(jobs.cancelled > 0, "{jobs:?}");
-            assert_eq!(jobs.panicked, 0, "{jobs:?}");
-            until(|| {
-                let jobs = lanes.cpu.handle().metrics();
-                jobs.queued + jobs.running + jobs.suspended == 0
-            })
-            .await;
-            let rows = collect_on(&cpu, context.sql(GROUPS).await.unwrap()).await;
-            let rows: usize = rows.unwrap().iter().map(|batch| batch.num_rows()).sum();
-            assert_eq!(rows, 1_000);
-        });
-        // A query that is left behind holds the environment with the store, and its client holds
-        // connections.
-        let environment = Arc::downgrade(&context.runtime_env());
-        drop(context);
-        lanes.io.block_on(async {
-            until(|| environment.strong_count() == 0).await;
-            until(|| connections(&server) == 0).await;
-        });
-    }
+            jobs.queued + jobs.running + jobs.suspended == 0
+        })
+        .await;
+        let rows = collect_on(&cpu, context.sql(GROUPS).await.unwrap()).await;
+        let rows: usize = rows.unwrap().iter().map(|batch| batch.num_rows()).sum();
+        assert_eq!(rows, 1_000);
+    });
+    // A query that is left behind holds the environment with the store, and its client holds
+    // connections.
+    let environment = Arc::downgrade(&context.runtime_env());
+    drop(context);
+    lanes.io.block_on(async {
+        until(|| environment.strong_count() == 0).await;
+        until(|| connections(&server) == 0).await;
+    });
 }
 
 /// Its tasks panic, since they have no I/O driver. The query must not pass for one without rows.
@@ -132,7 +130,7 @@ fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
 fn a_store_that_connects_on_the_lane_is_an_error() {
     let _limit = time_limit();
     let server = Server::start(Duration::ZERO).unwrap();
-    let lanes = lanes(Backend::Runtime, 2);
+    let lanes = lanes(2);
     let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         let written = run_on(&cpu, write(context(&server, &cpu)));

@@ -6,12 +6,12 @@
 //! use object_store::aws::AmazonS3Builder;
 //! use object_store::client::ReqwestConnector;
 //! use slatedb::{CompactorBuilder, Db};
+//! use twolane::CpuRuntime;
 //! use twolane::io::IoConnector;
-//! use twolane::{Backend, CpuRuntime};
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-//! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
-//! let lane = cpu.handle().tokio_handle().expect("this backend has one");
+//! let cpu = CpuRuntime::new()?;
+//! let lane = cpu.handle().tokio_handle()?;
 //!
 //! // Its requests go to the I/O lane: the lane's own runtime has no sockets.
 //! let connector = IoConnector::new(ReqwestConnector::default(), cpu.handle());

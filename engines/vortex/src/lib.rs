@@ -51,8 +51,6 @@
 //! Vortex documents `spawn` as one for futures that do not compute. Its scans decode in them all
 //! the same, so a runtime that moves `spawn_cpu` alone leaves that where it was.
 //!
-//! Either [`Backend`](twolane_core::Backend) will do: vortex spawns nothing past its session.
-//!
 //! ## What is not moved
 //!
 //! | | runs | what to do |

@@ -24,7 +24,9 @@ fn a_caller_s_tasks_compute_on_the_executor_and_its_io_does_not() {
         (thread_name(), nested, on_io.await.unwrap())
     });
     let (own, nested, on_io) = io.block_on(names).unwrap();
-    assert_eq!((&*own, &*nested), ("query-0", "query-0"));
+    // The job goes on beside its tasks once it has waited, and it may not have to.
+    assert!(own.starts_with("query-"), "{own}");
+    assert_eq!(nested, "query-tokio-0");
     assert_eq!(on_io, io.handle().id());
 }
 

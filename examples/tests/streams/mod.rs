@@ -17,11 +17,13 @@ mod recipes {
 use twolane::Handle;
 
 use crate::Error;
-use crate::support::on_both;
+use crate::support::{lanes, time_limit};
 
 const THREADS: usize = 2;
 
-/// On each backend, with a time limit, on an I/O lane whose threads are named `io`.
+/// With a time limit, on an I/O lane whose threads are named `io`.
 fn with_cpu(test: impl AsyncFn(&Handle)) {
-    on_both(THREADS, |lanes| lanes.io.block_on(test(lanes.cpu.handle())));
+    let _limit = time_limit();
+    let lanes = lanes(THREADS);
+    lanes.io.block_on(test(lanes.cpu.handle()));
 }

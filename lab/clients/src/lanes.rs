@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::runtime::{Builder, Handle, Runtime};
-use twolane::{Backend, CpuRuntime};
+use twolane::CpuRuntime;
 
 use crate::BoxError;
 
@@ -17,27 +17,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What runs the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    Rayon,
-    Runtime,
+    Twolane,
     /// A second Tokio runtime with all its drivers. A job uses the client plainly.
     TwoRuntimes,
     /// The same, with each request of a job in a task of the I/O runtime, by hand.
     ByHand,
 }
 
-impl Side {
-    pub const TWOLANE: [Self; 2] = [Self::Rayon, Self::Runtime];
-
-    pub fn is_twolane(self) -> bool {
-        Self::TWOLANE.contains(&self)
-    }
-}
-
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Rayon => "rayon",
-            Self::Runtime => "runtime",
+            Self::Twolane => "twolane",
             Self::TwoRuntimes => "two runtimes",
             Self::ByHand => "two, by hand",
         })
@@ -58,17 +48,14 @@ enum Owner {
 impl Lanes {
     pub fn start(side: Side) -> Result<Self, BoxError> {
         let io = runtime("io", IO_THREADS)?;
-        let twolane = |backend| {
-            let builder = CpuRuntime::builder()
-                .backend(backend)
-                .worker_threads(CPU_THREADS)
-                .thread_name("cpu")
-                .io_handle(io.handle().clone());
-            builder.build().map(Owner::Twolane)
-        };
         let owner = match side {
-            Side::Rayon => twolane(Backend::Rayon)?,
-            Side::Runtime => twolane(Backend::Runtime)?,
+            Side::Twolane => {
+                let builder = CpuRuntime::builder()
+                    .worker_threads(CPU_THREADS)
+                    .thread_name("cpu")
+                    .io_handle(io.handle().clone());
+                Owner::Twolane(builder.build()?)
+            }
             Side::TwoRuntimes | Side::ByHand => Owner::Plain(runtime("cpu", CPU_THREADS)?),
         };
         Ok(Self { io, owner })

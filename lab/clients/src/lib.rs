@@ -4,7 +4,7 @@
 //!   of its own;
 //! - [`ways`]: how to use each client in a job: the code to paste;
 //! - [`rows`]: the clients, each with the ways that the guide recommends or warns of;
-//! - [`lanes`]: where jobs run: on twolane's backends, and on two plain runtimes;
+//! - [`lanes`]: where jobs run: on a lane, and on two plain runtimes;
 //! - [`trial`]: one row under one set of conditions;
 //! - [`table`], [`resume`], [`report`]: what is printed and written.
 

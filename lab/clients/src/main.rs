@@ -3,11 +3,10 @@
 //! Real clients, real servers on loopback. Some jobs (6 or 12, on two CPU threads) each ask
 //! the server once and then compute for 200 ms, again and again. Meanwhile the I/O side
 //! makes requests with the same client. A request of the I/O side that takes more than
-//! 100 ms is a *stall*. A row is a client and a way to use it in a job, on either backend:
-//! one that the guide recommends, which has to be without stalls and panics, or one that
-//! it warns of, which has to fail as the guide says. Beside them: the same client on two
-//! plain Tokio runtimes, used plainly, and with each request of a job in a task of the
-//! I/O runtime by hand.
+//! 100 ms is a *stall*. A row is a client and a way to use it in a job: one that the guide
+//! recommends, which has to be without stalls and panics, or one that it warns of, which has
+//! to fail as the guide says. Beside them: the same client on two plain Tokio runtimes, used
+//! plainly, and with each request of a job in a task of the I/O runtime by hand.
 //!
 //! Under each set of conditions: the client has no connection yet (`cold`), or has
 //! (`warm`), or the server cuts all connections at times (`cuts`) and a job is
@@ -153,10 +152,7 @@ impl Args {
             .ways
             .iter()
             .filter(|way| self.wants(client, way.name));
-        let ways = ways.flat_map(|way| {
-            let sides = way.sides.iter();
-            sides.map(|side| (way.name, Some(way.mark), *side, &way.make))
-        });
+        let ways = ways.map(|way| (way.name, Some(way.mark), Side::Twolane, &way.make));
         let peers: [(_, Option<Mark>, _, &Make); 2] = [
             ("plain", None, Side::TwoRuntimes, &client.plain),
             ("by hand", None, Side::ByHand, &client.by_hand),

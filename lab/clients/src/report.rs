@@ -35,11 +35,11 @@ impl Report {
 
     /// The warned rows, over all their sets of conditions: what they are to show, and
     /// whether they did in any of them.
-    fn warned(&self) -> BTreeMap<(String, Side), (Shows, bool)> {
+    fn warned(&self) -> BTreeMap<String, (Shows, bool)> {
         let mut warned = BTreeMap::new();
         for line in &self.lines {
             let Some(shows) = line.shows() else { continue };
-            let name = (format!("{}: {}", line.client, line.way), line.side);
+            let name = format!("{}: {}", line.client, line.way);
             let (_, shown) = warned.entry(name).or_insert((shows, false));
             *shown |= line.has_shown(shows);
         }
@@ -59,9 +59,9 @@ impl Report {
                 self.missed.join("; ")
             );
         }
-        for ((name, side), (shows, shown)) in self.warned() {
+        for (name, (shows, shown)) in self.warned() {
             if !shown {
-                println!("did not fail as the guide says ({shows:?}): {name}, on {side}");
+                println!("did not fail as the guide says ({shows:?}): {name}");
                 as_said = false;
             }
         }
@@ -79,13 +79,13 @@ impl Report {
             ),
         ] {
             println!("\nlongest wait of a job for its next step, over two plain runtimes {words}:");
-            let waits = Side::TWOLANE.map(|side| Waits::of(&self.lines, side, over));
-            let waits: Vec<Waits> = waits.into_iter().flatten().collect();
-            waits.iter().for_each(|waits| println!("  {waits}"));
+            let waits = Waits::of(&self.lines, over);
+            if let Some(waits) = &waits {
+                println!("  {waits}");
+            }
             for (suffix, q) in [("", 0.5), ("_q25", 0.25), ("_q75", 0.75)] {
-                // Of the backend where it is greater.
-                let greatest = waits.iter().map(|waits| waits.quantile(q)).reduce(f64::max);
-                ratios.insert(format!("{name}{suffix}"), json!(greatest));
+                let ratio = waits.as_ref().map(|waits| waits.quantile(q));
+                ratios.insert(format!("{name}{suffix}"), json!(ratio));
             }
         }
         let file = folder()?.join("clients.json");

@@ -9,12 +9,11 @@ use crate::rows::Mark;
 use crate::table::Line;
 use crate::trial::{Outcome, Setup};
 
-/// Ratios of one backend: the longest wait of a trial over that of the peer's trial under
+/// Ratios: the longest wait of a trial over that of the peer's trial under
 /// the same conditions in the same round. One maximum says little: a job that comes
 /// last in one of two runs is no difference between them. So the figure is the median of
 /// all ratios.
 pub struct Waits {
-    side: Side,
     ratios: Vec<f64>,
     /// The row whose own median is the greatest, and that.
     worst: (String, f64),
@@ -22,12 +21,12 @@ pub struct Waits {
 
 impl Waits {
     /// Of all recommended rows that have a peer on `over`.
-    pub fn of(lines: &[Line], side: Side, over: Side) -> Option<Self> {
+    pub fn of(lines: &[Line], over: Side) -> Option<Self> {
         let key = |line: &Line| (line.client, line.setup);
         let peers = lines.iter().filter(|line| line.side == over);
         let peers: BTreeMap<(&str, Setup), &Line> = peers.map(|line| (key(line), line)).collect();
         let mut rows: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        let ours = lines.iter().filter(|line| line.side == side);
+        let ours = lines.iter();
         for line in ours.filter(|line| line.mark == Some(Mark::Recommended)) {
             let Some(peer) = peers.get(&key(line)) else {
                 continue;
@@ -47,11 +46,7 @@ impl Waits {
             (row, Outcome::quantile(&ratios, 0.5))
         });
         let worst = rows.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        Some(Self {
-            side,
-            ratios,
-            worst,
-        })
+        Some(Self { ratios, worst })
     }
 
     pub fn quantile(&self, q: f64) -> f64 {
@@ -63,10 +58,10 @@ impl fmt::Display for Waits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [median, low, high] = [0.5, 0.25, 0.75].map(|q| self.quantile(q));
         let (row, worst) = &self.worst;
-        let (side, n) = (self.side, self.ratios.len());
+        let n = self.ratios.len();
         write!(
             f,
-            "{side}: {median:.2} ({low:.2} to {high:.2} in half of {n} trials; row with the \
+            "{median:.2} ({low:.2} to {high:.2} in half of {n} trials; row with the \
              greatest median: {worst:.2}, {row})"
         )
     }

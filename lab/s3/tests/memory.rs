@@ -11,8 +11,7 @@ use object_store_0_14::ObjectStoreExt;
 use object_store_0_14::aws::AmazonS3Builder;
 use object_store_0_14::client::ReqwestConnector;
 use object_store_0_14::path::Path;
-use support::{BOTH, Lanes, lanes};
-use twolane::Backend;
+use support::{Lanes, lanes, time_limit};
 use twolane::io::{DEFAULT_BODY_LIMIT, IoConnector};
 use twolane_s3::server::install_cryptography;
 use twolane_s3::torrent::{Event, Torrent};
@@ -36,10 +35,10 @@ struct Busy {
     resident: usize,
 }
 
-/// Reads the one object on a lane of this kind. Its length is the second of what it returns.
-fn download(torrent: Torrent, backend: Backend, limit: Option<usize>) -> (Busy, usize) {
+/// Reads the one object on a lane. Its length is the second of what it returns.
+fn download(torrent: Torrent, limit: Option<usize>) -> (Busy, usize) {
     install_cryptography();
-    let Lanes { cpu, io: _io } = lanes(backend, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let mut connector = IoConnector::new(ReqwestConnector::default(), cpu.handle());
     if let Some(limit) = limit {
         connector = connector.body_limit(limit);
@@ -74,22 +73,17 @@ fn download(torrent: Torrent, backend: Backend, limit: Option<usize>) -> (Busy, 
 
 #[test]
 fn a_large_object_takes_no_more_memory_than_the_limit_while_its_reader_is_busy() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     // A small one warms up what each request needs.
-    let (small, _) = download(Torrent::start(1_000), BOTH[0], None);
+    let (small, _) = download(Torrent::start(1_000), None);
     assert_eq!(small.event, Event::Done);
-    for (backend, limit) in [
-        (BOTH[0], None),
-        (BOTH[1], None),
-        (BOTH[0], Some(0)),
-        (BOTH[1], Some(40 * MIB)),
-    ] {
+    for limit in [None, Some(0), Some(40 * MIB)] {
         let torrent = Torrent::start(OBJECT as u64);
-        let (busy, read) = download(torrent, backend, limit);
-        assert_eq!(read, OBJECT, "{backend:?}, {limit:?}");
+        let (busy, read) = download(torrent, limit);
+        assert_eq!(read, OBJECT, "{limit:?}");
         let Busy { event, resident } = busy;
         let grown = resident.saturating_sub(small.resident);
-        println!("{backend:?}, {limit:?}: {grown} bytes more; {event:?}");
+        println!("{limit:?}: {grown} bytes more; {event:?}");
         let bound = limit.unwrap_or(DEFAULT_BODY_LIMIT) + ROOM;
         assert!(matches!(event, Event::Blocked { sent } if sent < bound as u64));
         assert!(grown < bound);

@@ -1,5 +1,5 @@
 //! [`InCpuContext`]: a future or stream inside the context of the CPU lane's own Tokio
-//! runtime.
+//! runtime, the companion of its priority (`lane/companion.rs`).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
+use crate::error::{CloseReason, JoinError};
 use crate::lane::thread;
 use crate::task::worker;
 
@@ -18,6 +19,10 @@ use crate::task::worker;
 /// poll is in the context of the CPU lane's own Tokio runtime, so a `tokio::spawn` there
 /// makes a task of the CPU lane, beside the lane's jobs. The wrapper is a future if its
 /// content is one, and a stream if its content is one.
+///
+/// That runtime has threads of its own, as many as the priority has workers. They start at the first
+/// poll, which waits for them: see [`Handle::tokio_handle`](crate::Handle::tokio_handle). Once the job has
+/// waited, it goes on there, beside its tasks, and rayon's `par_iter` in it is on rayon's global pool.
 ///
 /// That runtime has timers and no I/O driver. A socket that is opened in it panics with
 /// Tokio's message, *"A Tokio 1.x context was found, but IO is disabled"*. Give what does
@@ -36,16 +41,16 @@ use crate::task::worker;
 ///
 /// # Panics
 ///
-/// Polling the result panics elsewhere than on a lane with
-/// [`Backend::Runtime`](crate::Backend::Runtime), in a job or in a task spawned so: no
-/// other lane has a Tokio runtime.
+/// Polling the result panics elsewhere than in a job or in a task spawned so, since there is no lane. If
+/// the operating system gives that runtime no threads, the job ends with
+/// [`JoinErrorKind::NoThreads`](crate::JoinErrorKind::NoThreads).
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// use twolane::{Backend, CpuRuntime, in_cpu_context};
-/// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
+/// use twolane::{CpuRuntime, in_cpu_context};
+/// let cpu = CpuRuntime::new().unwrap();
 /// let query = async {
 ///     let part = tokio::spawn(async { (1..=20_u64).product::<u64>() }); // on the CPU lane
 ///     part.await.unwrap()
@@ -69,17 +74,21 @@ pin_project! {
 }
 
 /// Runs `poll` inside the context.
-fn enter<R>(poll: impl FnOnce() -> R) -> R {
+fn enter<R>(poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
     worker::set_in_cpu_context();
     // By reference: a clone would write the count that all threads share.
-    let polled = thread::ask_own(|own| {
-        let _cpu = own.level().workers()?.runtime()?.enter();
-        Some(poll())
+    let polled = thread::with_own_level(|level| match level.started_companion() {
+        Ok(companion) => {
+            let _cpu = companion.handle.enter();
+            poll()
+        }
+        Err(none @ CloseReason::NoThreads) => JoinError::from(none).resume_unwind(),
+        // It is closed with its job.
+        Err(_) => Poll::Pending,
     });
-    polled.flatten().expect(
-        "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: no Tokio \
-         runtime of a CPU lane is here. Build the lane with that backend, and give the future to \
-         `spawn`",
+    polled.expect(
+        "`in_cpu_context` was polled outside a job: no lane is here, and no Tokio runtime of one. \
+         Give the future to `spawn`",
     )
 }
 

@@ -37,9 +37,9 @@ pub enum JoinErrorKind {
     /// ([`Builder::without_io`](crate::Builder::without_io)).
     NoIoLane,
     /// The operating system gave no threads when the first job of a [`Priority`](crate::Priority) came.
-    /// The next one asks again. If the system had some of them, a
-    /// [`shutdown`](crate::CpuRuntime::shutdown) of a lane with `Backend::Runtime` may wait for these for
-    /// ever: give it a limit. (Without threads for `Priority::Normal` there is no lane: that is a
+    /// The next one asks again. Or it gave none for the lane's own Tokio runtime
+    /// ([`tokio_handle`](crate::Handle::tokio_handle)): if it had some of them, a
+    /// [`shutdown`](crate::CpuRuntime::shutdown) may wait for these for ever: give it a limit. (Without threads for `Priority::Normal` there is no lane: that is a
     /// [`BuildError`](crate::BuildError).)
     NoThreads,
     /// The queue was full: as many jobs as the priority's

@@ -106,7 +106,6 @@ impl fmt::Debug for Handle {
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
             .field("priority", &self.priority())
-            .field("backend", &lane.settings.backend)
             .field("worker_threads", &self.worker_threads())
             .field("running", &levels.running())
             .field("throttled_to_cores", &throttled_to)

@@ -6,7 +6,7 @@ use std::time::Instant;
 use stallwatch::Name;
 
 use super::{EnterGuard, Handle, IoHandle, NoCurrentHandle};
-use crate::backend::Backend;
+use crate::error::JoinError;
 use crate::key::Key;
 use crate::lane::thread;
 use crate::priority::Priority;
@@ -294,20 +294,18 @@ impl Handle {
         IoHandle { submitter }
     }
 
-    /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
-    /// [priority](Self::with_priority), for libraries that take one. `None` with
-    /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no
-    /// Tokio workers, in the start hook of a worker, after a shutdown of a lane that has not used the
-    /// priority, and if the operating system gives it no threads.
+    /// Returns the handle of the lane's own Tokio runtime, for libraries that take one. Each
+    /// [priority](Self::with_priority) has its own, beside the threads that run its jobs: as many more
+    /// threads, of the same weight.
     ///
-    /// The first call for a priority that is not in use starts its threads, and **blocks** until they have
-    /// run their start hooks: some milliseconds, or ten seconds if the system gives too few. So call it
-    /// once, where the program starts.
+    /// The first call for a priority, or the first poll [`in_cpu_context`](crate::in_cpu_context), starts
+    /// these threads, and **blocks** until they have run their start hooks: some milliseconds, or ten
+    /// seconds if the system gives too few. So call it once, where the program starts.
     ///
-    /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
-    /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but
-    /// [`Metrics::tokio_tasks`](crate::metrics::Metrics::tokio_tasks). The current handle in it is
-    /// that of the lane. `spawn_blocking` there starts threads of the lane, with its nice value.
+    /// What is spawned with it computes on these threads. It is a task of Tokio, and no job: no permit, no
+    /// deadline, and no counter but [`Metrics::tokio_tasks`](crate::metrics::Metrics::tokio_tasks). The
+    /// current handle in it is that of the lane. `spawn_blocking` there starts threads of the lane, with
+    /// its nice value. While jobs compute too, both kinds of threads share the cores.
     ///
     /// That runtime has timers and no I/O driver. A socket that is opened there panics with Tokio's
     /// message, *"A Tokio 1.x context was found, but IO is disabled"*: give requests to
@@ -319,25 +317,31 @@ impl Handle {
     /// thread of the lane: until then what is spawned may still run to its end. What is spawned once
     /// [`CpuRuntime::shutdown`](crate::CpuRuntime::shutdown) has resolved never runs. So close the
     /// library first. A closure of `spawn_blocking` that never returns holds a shutdown up.
-    /// [`Task::wait`](crate::Task::wait) in such a task may wait for its own thread: `.await`
-    /// there. If a job has called `block_in_place` outside of `in_cpu_context`, a thread of the I/O
-    /// runtime may run these tasks, until the lane turns to its next job.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinErrorKind::NoThreads`](crate::JoinErrorKind::NoThreads) if the operating system gives none,
+    /// and in the waker of a job that a shutdown closes; those of a closed lane.
+    ///
+    /// # Panics
+    ///
+    /// In an [`on_thread_start`](crate::Builder::on_thread_start) hook of the same lane.
     ///
     /// # Examples
     ///
     /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use twolane::{Backend, CpuRuntime, Priority};
-    /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
-    /// let compaction = cpu.handle().with_priority(Priority::Low).tokio_handle().unwrap();
+    /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
+    /// use twolane::{CpuRuntime, Priority};
+    /// let cpu = CpuRuntime::new().unwrap();
+    /// let compaction = cpu.handle().with_priority(Priority::Low).tokio_handle()?;
     /// let sum = compaction.spawn(async { (1..=10_u64).sum::<u64>() }); // or a library does
     /// assert_eq!(sum.await.unwrap(), 55);
-    /// # }
+    /// # Ok(()) }
     /// ```
-    pub fn tokio_handle(&self) -> Option<tokio::runtime::Handle> {
-        let levels = &self.submitter.levels;
-        let has_one = levels.lane.settings.backend == Backend::Runtime;
-        let level = (has_one && !thread::is_starting(levels)).then(|| self.submitter.level());
-        level?.started()?.runtime().cloned()
+    #[track_caller]
+    pub fn tokio_handle(&self) -> Result<tokio::runtime::Handle, JoinError> {
+        self.submitter.check_open()?;
+        let companion = self.submitter.level().started_companion()?;
+        Ok(companion.handle.clone())
     }
 }

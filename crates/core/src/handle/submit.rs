@@ -4,10 +4,8 @@
 use std::time::Duration;
 
 use super::Handle;
-use crate::backend::Backend;
 use crate::bridge::spawn_io::spawn_io;
-use crate::error::{CloseReason, JoinError};
-use crate::lane::thread;
+use crate::error::JoinError;
 use crate::pace::Step;
 use crate::panics;
 use crate::task::{
@@ -19,9 +17,9 @@ impl Handle {
     /// Runs a closure on the CPU lane. (For a future: [`spawn`](Self::spawn).)
     ///
     /// Use it for work that computes for 100 µs or more. Batch smaller work into slices of about
-    /// 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`](crate::Backend::Rayon),
-    /// `par_iter`, `join` and `scope` inside the closure use the lane's own threads. The queue is
-    /// unbounded unless it has a [limit](crate::Builder::queue_limit), and FIFO but for
+    /// 1 ms; see `twolane::guide::cost`. rayon's `par_iter`, `join` and `scope` inside the closure
+    /// use the lane's own threads. The queue is unbounded unless it has a
+    /// [limit](crate::Builder::queue_limit), and FIFO but for
     /// [short jobs](crate::Builder::short_jobs_first), which pass long ones.
     ///
     /// **Dropping the task cancels the closure**, whereas that of `spawn_blocking` runs on:
@@ -227,8 +225,7 @@ impl Handle {
     ///
     /// # Panics
     ///
-    /// If the backend is [`Backend::Runtime`](crate::Backend::Runtime), which has no rayon pool.
-    /// Also in an `on_thread_start` hook of the same lane, and on a thread that polls tasks of a
+    /// In an `on_thread_start` hook of the same lane, and on a thread that polls tasks of a
     /// Tokio runtime, unless it runs a job.
     ///
     /// # Examples
@@ -244,22 +241,9 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        assert!(
-            self.submitter.levels.lane.settings.backend != Backend::Runtime,
-            "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
-             build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
-        );
         self.submitter.check_open()?;
-        assert!(
-            !thread::is_starting(&self.submitter.levels),
-            "`install` in an `on_thread_start` hook: it may wait for the very thread that runs the \
-             hook. Spawn a job there, and don't wait for it"
-        );
         assert_may_block();
-        let Some(workers) = self.submitter.level().started() else {
-            let closed = self.submitter.check_open().err();
-            return Err(closed.unwrap_or(CloseReason::NoThreads).into());
-        };
+        let workers = self.submitter.level().started()?;
         // Counted and timed as a job.
         let sites = &self.submitter.level().counters.sites;
         let site = self.submitter.site_or_caller();

@@ -26,7 +26,7 @@
 //!   clock is paused.
 //! - **Threads.** It has the launcher start those of a priority (`launcher.rs`).
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
-//!   pause; see `pool/rayon/mod.rs`.
+//!   pause; see `pool/mod.rs`.
 //!
 //! No user destructor runs on the control thread, with two exceptions: the reaper
 //! thread could not be started, or all lane threads have ended.
@@ -48,7 +48,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::launcher::{Launches, Reply, Start};
+use super::launcher::{Launches, Reply, Start, Threads};
 use super::{Levels, Submitter, close_all, discard, thread};
 use crate::error::CloseReason;
 use crate::panics;
@@ -70,9 +70,9 @@ pub(crate) enum Message {
     /// A lane thread has ended.
     ThreadEnded,
     /// The threads of a priority are needed.
-    Start(Priority, Reply),
+    Start(Priority, Threads, Reply),
     /// Their launcher has ended.
-    Started(Priority, io::Result<()>),
+    Started(Priority, Threads, io::Result<()>),
     /// Do this then.
     At(Instant, Due),
 }
@@ -254,19 +254,19 @@ impl Control {
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
-            Message::Start(priority, reply) => {
+            Message::Start(priority, threads, reply) => {
                 let own = Submitter::new(self.levels.clone(), priority);
-                self.launches.request(own, self.start, reply);
+                self.launches.request(own, threads, self.start, reply);
             }
-            Message::Started(priority, started) => {
-                if started.is_err() {
+            Message::Started(priority, threads, started) => {
+                if started.is_err() && threads == Threads::Workers {
                     let level = self.levels.at(priority);
                     level.is_asked.store(false, SeqCst);
                     fence(SeqCst);
                     let closed = level.close_queued(level.queue.len(), CloseReason::NoThreads);
                     self.reap(closed);
                 }
-                self.launches.end(priority, started);
+                self.launches.end(priority, threads, started);
             }
             Message::At(at, due) => self.add(at, due),
         }

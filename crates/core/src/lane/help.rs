@@ -17,9 +17,7 @@
 //! tried as one, may be long. While jobs of keys are queued, at either priority, there is no help: they
 //! have an order. The job remains one of `Normal`, in what it counts for, in what
 //! `Handle::current` is inside of it. But the thread's rayon pool is that of `High`: parts of the job
-//! that rayon runs on its other threads are at `High`, and an `install` waits for the long jobs. With
-//! `Backend::Runtime` no thread helps, since there a job may be bound to the Tokio runtime of its
-//! priority.
+//! that rayon runs on its other threads are at `High`, and an `install` waits for the long jobs.
 
 use std::sync::Arc;
 

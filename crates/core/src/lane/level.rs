@@ -1,11 +1,10 @@
 //! One priority of a CPU lane: a queue, and the threads that serve it.
 //!
 //! **The path of a job.** [`Level::enqueue`] pushes the job and notifies the workers:
-//! `pool/rayon/idle.rs` decides which one has to wake, and `pool/rayon/drain.rs` wakes it. A worker
+//! `pool/idle.rs` decides which one has to wake, and `pool/drain.rs` wakes it. A worker
 //! pops the job and calls [`Runnable::run`]. A future that is not ready is suspended. It
 //! is in no queue, but in the lane's registry, so that a shutdown finds it. Its waker
-//! calls [`Level::enqueue`] again. (On `Backend::Runtime`, `pool/tokio/` wakes the
-//! workers.)
+//! calls [`Level::enqueue`] again.
 //!
 //! **The threads start when they are needed** (`launcher.rs`), and jobs may come before. A submitter
 //! pushes and then looks for the workers; [`Level::start`] publishes the workers and then notifies
@@ -22,7 +21,9 @@ use std::time::Duration;
 use giveway::Cores;
 use stallwatch::Name;
 
+use super::companion::Companion;
 use super::control::Message;
+use super::launcher::Threads;
 use super::queue::RunQueue;
 use super::{Lane, Workers, close_all, discard, thread};
 use crate::error::CloseReason;
@@ -48,6 +49,8 @@ pub(crate) struct Level {
     pub(super) is_helped: AtomicBool,
     /// Not set before the threads have started.
     workers: OnceLock<Arc<dyn Workers>>,
+    /// The same.
+    companion: OnceLock<Companion>,
     /// A job has asked for them.
     pub(super) is_asked: AtomicBool,
     /// These were told to end.
@@ -70,6 +73,7 @@ impl Level {
             helper: None,
             is_helped: AtomicBool::new(false),
             workers: OnceLock::new(),
+            companion: OnceLock::new(),
             is_asked: AtomicBool::new(false),
             is_shut_down: AtomicBool::new(false),
         }
@@ -92,14 +96,56 @@ impl Level {
         self.workers.get().map(|workers| &**workers)
     }
 
-    /// The same, started if they are not. Then it waits for them, but not on the control thread. `None`
-    /// if the system gives none. Not in a [start hook](thread::is_starting) of the lane.
-    pub(crate) fn started(&self) -> Option<&dyn Workers> {
-        if self.workers().is_none() && thread::worker_index() != Some(thread::CONTROL) {
-            // The caller finds that there are none.
-            let _ = self.start_and_wait();
+    /// The same.
+    pub(crate) fn companion(&self) -> Option<&Companion> {
+        self.companion.get()
+    }
+
+    pub(super) fn has(&self, threads: Threads) -> bool {
+        match threads {
+            Threads::Workers => self.workers.get().is_some(),
+            Threads::Companion => self.companion.get().is_some(),
         }
-        self.workers()
+    }
+
+    /// Its workers, which this starts and waits for if they are not there. An error if the lane is closed
+    /// before, or the system gives none.
+    ///
+    /// # Panics
+    ///
+    /// In a start hook of the lane.
+    #[track_caller]
+    pub(crate) fn started(&self) -> Result<&dyn Workers, CloseReason> {
+        self.ensure(Threads::Workers, Self::workers)
+    }
+
+    /// The same.
+    #[track_caller]
+    pub(crate) fn started_companion(&self) -> Result<&Companion, CloseReason> {
+        self.ensure(Threads::Companion, Self::companion)
+    }
+
+    #[track_caller]
+    fn ensure<'a, T>(
+        &'a self,
+        threads: Threads,
+        find: impl Fn(&'a Self) -> Option<T>,
+    ) -> Result<T, CloseReason> {
+        assert!(
+            !thread::is_starting(&self.lane),
+            "an `on_thread_start` hook waits for threads of its own lane, and may be run by one of \
+             them. Spawn a job there, and don't wait for it"
+        );
+        let start = || {
+            // The control thread would wait for itself.
+            if thread::worker_index() != Some(thread::CONTROL) {
+                // Who is not the first to ask does not learn how it went.
+                let _ = self.start_and_wait(threads);
+            }
+            find(self)
+        };
+        let refused = || self.lane.close_reason().unwrap_or(CloseReason::NoThreads);
+        find(self).or_else(start).ok_or_else(refused)
     }
 
     /// Whether there is a job for its workers.
@@ -133,7 +179,7 @@ impl Level {
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
-        self.workers().map_or(0, Workers::tokio_tasks)
+        self.companion().map_or(0, Companion::tasks)
     }
 
     /// Lets these threads, which are ready, serve it. Call it once.
@@ -142,10 +188,19 @@ impl Level {
         // Pairs with the fence in `enqueue`: the workers are published before the queue
         // is checked.
         fence(SeqCst);
-        workers.notify_all(self);
+        workers.notify(self);
+        self.shutdown_if_closed();
+    }
+
+    /// The same for its companion.
+    pub(super) fn add(&self, companion: Companion) {
+        self.companion.get_or_init(|| companion);
+        self.shutdown_if_closed();
+    }
+
+    fn shutdown_if_closed(&self) {
         if self.lane.is_closed() {
-            // The control thread may have shut the workers down before these were
-            // published.
+            // The control thread may have shut its threads down before these were published.
             self.shutdown();
         }
     }
@@ -215,15 +270,15 @@ impl Level {
 
     /// Any number of times. May block for a moment.
     pub(super) fn shutdown(&self) {
-        if let Some(workers) = self.workers() {
-            // First: the control thread looks at it when one of their threads has ended.
-            self.is_shut_down.store(true, SeqCst);
-            workers.shutdown();
-        }
+        // First: the control thread looks at it when one of their threads has ended.
+        self.is_shut_down.store(true, SeqCst);
+        self.workers().into_iter().for_each(Workers::shutdown);
+        self.companion().into_iter().for_each(Companion::shutdown);
     }
 
-    /// Whether it has no workers that were not told to end.
+    /// Whether its threads, if it has any, were told to end.
     pub(super) fn is_shut_down(&self) -> bool {
-        self.workers().is_none() || self.is_shut_down.load(SeqCst)
+        let has_none = self.workers().is_none() && self.companion().is_none();
+        has_none || self.is_shut_down.load(SeqCst)
     }
 }

@@ -7,7 +7,6 @@ use tokio::sync::Semaphore;
 
 use super::scheduler::Shard;
 use super::{Lane, Level};
-use crate::backend::Backend;
 use crate::limits::Limit;
 use crate::metrics::call_sites::CallSites;
 use crate::panics;
@@ -30,8 +29,7 @@ impl Levels {
         let new = |priority: Priority| Level::new(&lane, priority, limits[priority.index()]);
         let [high, mut normal, low] = Priority::ALL.map(new);
         let (high, low) = (Arc::new(high), Arc::new(low));
-        let can_help =
-            lane.settings.backend == Backend::Rayon && lane.settings.threads(Priority::High) > 1;
+        let can_help = lane.settings.threads(Priority::High) > 1;
         normal.helper = can_help.then(|| high.clone());
         let shards = |level: Arc<Level>| array::from_fn(|_| Arc::new(Shard::new(level.clone())));
         let levels = [high, Arc::new(normal), low].map(shards);

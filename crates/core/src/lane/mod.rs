@@ -11,9 +11,7 @@
 //!   that the control thread closes the queue once more. If the control thread has
 //!   ended, the pushing thread closes the queue itself.
 //! - An active worker that puts back the job that it has just run does not look at
-//!   `closed`. It goes on to pop jobs until the queue is empty. (A drain task of
-//!   `Backend::Runtime` may be dropped before. The job has been suspended, so it is
-//!   registered.)
+//!   `closed`. It goes on to pop jobs until the queue is empty.
 //! - A worker looks at `closed` after it has suspended a job (`Job::suspend`, in `task/step.rs`).
 //! - `closed` is set before anything is dropped. So a future that has Tokio tasks on the
 //!   lane, and finds it open after its last step, has lost none of them. Otherwise it ends
@@ -25,6 +23,7 @@
 //! and the pushes. `alive` and `lost` are `SeqCst` because they are rarely used; a
 //! weaker ordering is not worth its proof.
 
+mod companion;
 pub(crate) mod control;
 mod help;
 mod keyed;
@@ -56,7 +55,10 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Runnable};
 use crate::trace;
 use control::Message;
+#[cfg(test)]
+#[allow(unused_imports, reason = "for the model")]
 pub(crate) use launcher::Start;
+pub(crate) use launcher::Threads;
 pub(crate) use level::Level;
 pub(crate) use levels::Levels;
 #[cfg(test)]

@@ -39,6 +39,14 @@ impl Schedule for Scheduler {
         self.level.enqueue(job, is_short, key);
     }
 
+    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>) {
+        match self.level.companion() {
+            Some(companion) => companion.spawn_steps(&self.level, job),
+            // The parts are at another priority.
+            None => self.enqueue(job, false, None),
+        }
+    }
+
     fn end_turn(&self, popped: &mut Popped) {
         self.level.queue.end_turn(popped);
     }

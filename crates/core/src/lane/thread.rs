@@ -17,6 +17,8 @@ use crate::task::worker::is_running;
 
 /// The worker's index of a control thread.
 pub(crate) const CONTROL: usize = usize::MAX;
+/// That of a thread that runs its start hooks.
+const STARTING: usize = usize::MAX - 1;
 
 struct ThreadContext {
     /// The lane that counts this thread among its own: see [`join_lane`].
@@ -139,6 +141,13 @@ pub(crate) fn join_level(own: Submitter, worker: Option<usize>) {
     });
 }
 
+/// The same, for a thread that runs jobs or tasks of the user: it runs the start hooks first.
+pub(crate) fn start_level(own: Submitter, worker: Option<usize>) {
+    join_level(own, Some(STARTING));
+    ask_own(|own| own.levels.lane.settings.run_start_hooks());
+    THREAD.with(|thread| thread.worker.set(worker));
+}
+
 /// Called when the thread ends.
 pub(crate) fn leave_level() {
     // Not while it is borrowed: it may be the last reference to the lane.
@@ -149,19 +158,10 @@ pub(crate) fn worker_index() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
 
-/// Whether this thread starts, and runs hooks of the user: then the workers of its level, which may wait for
-/// it, are not there.
-pub(crate) fn is_starting(levels: &Arc<Levels>) -> bool {
-    let starts =
-        |own: &Submitter| Arc::ptr_eq(&own.levels, levels) && own.level().workers().is_none();
-    !is_running() && ask_own(starts).unwrap_or(false)
-}
-
-/// Whether this thread belongs to `level`: it is a worker, or a thread of the same
-/// Tokio runtime that may become one.
-#[inline]
-pub(crate) fn is_of(level: &Arc<Level>) -> bool {
-    ask_own(|own| Arc::ptr_eq(own.level(), level)).unwrap_or(false)
+/// Whether this thread runs start hooks of that lane: then it may not wait for threads of the lane, which
+/// may be itself.
+pub(crate) fn is_starting(lane: &Arc<Lane>) -> bool {
+    worker_index() == Some(STARTING) && is_of_lane(lane)
 }
 
 /// Whether what this thread submits to that lane needs no permit: it is a thread of the lane, or
@@ -181,9 +181,21 @@ fn is_of_lane(lane: &Arc<Lane>) -> bool {
 
 /// Whether this thread is one of `lane`'s workers.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
-    // A thread that runs a job is a worker. Otherwise the index decides. The index
-    // alone is not enough: Tokio may have made a worker of a thread that has none.
+    // A job may run beside its parts, on a thread without an index.
     (worker_index().is_some() || is_running()) && is_of_lane(lane)
+}
+
+/// Calls `f` with the level that the tasks of code on this thread belong to: that of the current handle, if
+/// it is of the thread's own lane, else the thread's own.
+pub(crate) fn with_own_level<R>(f: impl FnOnce(&Arc<Level>) -> R) -> Option<R> {
+    ask_own(|own| {
+        let of_own = |entered: &Entered| {
+            let submitter = &entered.submitter;
+            Arc::ptr_eq(&submitter.levels, &own.levels).then_some(submitter.priority)
+        };
+        let entered = with_thread(|thread| thread.entered.borrow().last().and_then(of_own));
+        f(own.levels.at(entered.flatten().unwrap_or(own.priority)))
+    })
 }
 
 /// Asks what this thread belongs to, in any lane. `f` may be code of the user: only the start and

@@ -1,11 +1,10 @@
 //! [`Workers`]: the threads that serve a level, as the lane uses them.
-//! [`ThreadSettings`]: the builder's settings for them. `pool/` has the two kinds of workers.
+//! [`ThreadSettings`]: the builder's settings for them. `pool/` has the workers.
 
 use std::sync::Arc;
 use std::thread;
 
 use super::Level;
-use crate::backend::Backend;
 use crate::niceness::Niceness;
 use crate::panics;
 use crate::priority::Priority;
@@ -14,20 +13,8 @@ use crate::priority::Priority;
 pub(crate) trait Workers: Send + Sync {
     /// Called after a job was queued and a fence: makes sure that a worker pops it.
     fn notify(&self, level: &Arc<Level>);
-    /// The same for all jobs that are queued.
-    fn notify_all(&self, level: &Arc<Level>) {
-        self.notify(level);
-    }
-    /// Runs `f` in the rayon pool while the caller waits, unless there is none or it is shut down.
-    fn install(&self, _f: &mut (dyn FnMut() + Send)) {}
-    /// The Tokio runtime whose workers these are, if there is one.
-    fn runtime(&self) -> Option<&tokio::runtime::Handle> {
-        None
-    }
-    /// How many tasks of that runtime are not the lane's own; a hint.
-    fn tokio_tasks(&self) -> usize {
-        0
-    }
+    /// Runs `f` in the rayon pool while the caller waits, unless it is shut down.
+    fn install(&self, f: &mut (dyn FnMut() + Send));
     /// Lets the threads end once they have nothing left to do. May block for a moment,
     /// so a thread of the I/O lane must not call it.
     fn shutdown(&self);
@@ -36,7 +23,6 @@ pub(crate) trait Workers: Send + Sync {
 /// The builder's settings for the threads of a lane.
 #[derive(Default)]
 pub(crate) struct ThreadSettings {
-    pub(crate) backend: Backend,
     /// How many, by priority.
     pub(crate) threads: [usize; Priority::ALL.len()],
     pub(crate) name: String,

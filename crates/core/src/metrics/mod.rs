@@ -72,9 +72,7 @@ pub struct Metrics {
     pub dropped: u64,
     /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
     /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
-    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. It may count one of
-    /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
-    /// [`Backend::Rayon`](crate::Backend::Rayon).
+    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. What `spawn_blocking` runs is not in it.
     pub tokio_tasks: u64,
     /// The threads of this priority.
     pub threads: u64,

@@ -6,15 +6,14 @@ use giveway::Throttle;
 use stallwatch::Watch;
 
 use super::{CpuRuntime, limits, threads, watch_io};
-use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control;
-use crate::lane::{Lane, Levels, Start, Submitter, ThreadSettings, thread};
+use crate::lane::{Lane, Levels, Submitter, ThreadSettings, Threads, thread};
 use crate::limits::Limit;
 use crate::niceness::Niceness;
-use crate::pool;
+use crate::pool::Pool;
 use crate::priority::Priority;
 use crate::task::ticker;
 
@@ -65,18 +64,6 @@ impl Builder {
         }
     }
 
-    /// Sets what runs the jobs. Default: [`Backend::Rayon`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime);
-    /// ```
-    pub fn backend(mut self, backend: Backend) -> Self {
-        self.settings.backend = backend;
-        self
-    }
-
     /// Sets the Tokio runtime that is the I/O lane.
     ///
     /// Default: the runtime that surrounds [`build`](Self::build). In a task of a
@@ -113,7 +100,7 @@ impl Builder {
     /// |---|---|
     /// | [`spawn_io`](crate::Handle::spawn_io), [`Handle::io`](crate::Handle::io), and the adapters for HTTP | the task's error is [`JoinErrorKind::NoIoLane`](crate::JoinErrorKind::NoIoLane) |
     /// | [`stream_from_io`](crate::Handle::stream_from_io) | the reader gets that error |
-    /// | `tokio::spawn`, timers and sockets of Tokio | Tokio panics: "there is no reactor running". With [`Backend::Runtime`] tasks and timers are those of the lane's runtime, and a socket panics: "IO is disabled" |
+    /// | `tokio::spawn`, timers and sockets of Tokio | Tokio panics: "there is no reactor running". [`in_cpu_context`](crate::in_cpu_context) tasks and timers are those of the lane's own runtime, and a socket panics: "IO is disabled" |
     /// | [`watch_io`](Self::watch_io) | [`build`](Self::build) fails |
     ///
     /// A job may await what a caller has made on a runtime of its own, and passes in: a channel, a
@@ -174,8 +161,7 @@ impl Builder {
     ///   [`install`](crate::Handle::install), tasks of
     ///   [`in_cpu_context`](crate::in_cpu_context). Its time counts.
     /// - Other processes of the same cgroup neither pause nor count.
-    /// - A pause blocks its thread. On `Backend::Runtime` that runtime's tasks and timers
-    ///   wait too.
+    /// - A pause blocks its thread.
     ///
     /// The cost: each job reads a clock. At most every 250 µs its thread reads two more,
     /// under a lock that no thread waits for. Without such a quota, each sixteenth job of a
@@ -256,9 +242,9 @@ impl Builder {
     /// yet, one job at a time is tried before the long ones.
     ///
     /// If each thread of `Normal` runs a long job, a thread of `High` runs the short ones, one at a
-    /// time. What rayon runs for such a job then uses the threads of `High`. There is no such help on
-    /// [`Backend::Runtime`], where `High` has one thread, while jobs of [keys](crate::Handle::with_key) are
-    /// queued at `High` or `Normal`, and while one long job has all threads by `par_iter`.
+    /// time. What rayon runs for such a job then uses the threads of `High`. There is no such help where
+    /// `High` has one thread, while jobs of [keys](crate::Handle::with_key) are queued at `High` or
+    /// `Normal`, and while one long job has all threads by `par_iter`.
     ///
     /// Jobs of a known site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that
@@ -341,11 +327,7 @@ impl Builder {
              give Builder::io_handle the handle of one that runs"
         })?;
         let levels = Levels::new(lane.clone(), self.limits);
-        let start: Start = match lane.settings.backend {
-            Backend::Rayon => pool::rayon::Pool::start,
-            Backend::Runtime => pool::tokio::CpuTokio::start,
-        };
-        control::start(levels.clone(), receiver, start).map_err(BuildError::no_thread)?;
+        control::start(levels.clone(), receiver, Pool::start).map_err(BuildError::no_thread)?;
         // Until then the control thread does not end.
         let _started = on_drop(|| lane.thread_ended());
         // From here on an error drops `cpu`, which stops the lane's threads.
@@ -354,27 +336,27 @@ impl Builder {
         if let Some(watch) = self.watch_io {
             watch_io::start(&levels, watch)?;
         }
-        let started = levels.at(Priority::default()).start_and_wait();
+        let started = levels.at(Priority::default());
+        let started = started.start_and_wait(Threads::Workers);
         // A lane that is closed meanwhile says why to those who use it.
         let refused = started.err().filter(|_| !lane.is_closed());
         refused.map_or(Ok(cpu), |error| Err(BuildError::no_thread(error)))
     }
 }
 
-/// The Tokio runtime around the caller. For one whose workers are a lane's threads it is that
-/// lane's I/O lane: the other has no I/O.
+/// The Tokio runtime around the caller. For the companion of a lane's thread it is that lane's I/O
+/// lane: the companion has no I/O.
 fn surrounding() -> Option<tokio::runtime::Handle> {
     let current = tokio::runtime::Handle::try_current().ok()?;
     let io_lane = |own: &Submitter| {
-        let of_lane = own.level().workers()?.runtime()?;
-        (of_lane.id() == current.id()).then(|| own.levels.lane.io.handle.clone())
+        let companion = own.level().companion()?;
+        (companion.handle.id() == current.id()).then(|| own.levels.lane.io.handle.clone())
     };
     thread::ask_own(io_lane).flatten().unwrap_or(Some(current))
 }
 
 debug_by_name!(
     Builder,
-    backend: |it: &Self| it.settings.backend,
     worker_threads: |it: &Self| it.threads,
     thread_name: |it: &Self| it.settings.name.clone(),
     niceness: |it: &Self| it.settings.niceness,

@@ -65,8 +65,7 @@ const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// - A closure that never ends keeps its thread, and keeps `shutdown` from resolving.
 ///   Closures see a shutdown by [`checkpoint`](crate::JobContext::checkpoint).
 /// - Work of rayon or Tokio that jobs have started (`rayon::spawn`, `spawn_blocking`) is
-///   awaited where those libraries await it. On
-///   [`Backend::Runtime`](crate::Backend::Runtime), tasks that jobs have spawned inside
+///   awaited where those libraries await it. Tasks that jobs have spawned inside
 ///   [`in_cpu_context`](crate::in_cpu_context) are dropped. A job that finds one of them
 ///   gone returns, or panics with, an error of its own making. So its output after that
 ///   does not count.

@@ -103,8 +103,8 @@ impl Builder {
     /// leave a value in a `thread_local!`: its destructor runs then, and a
     /// [`shutdown`](crate::CpuRuntime::shutdown) waits for it.
     ///
-    /// With [`Backend::Runtime`](crate::Backend::Runtime) the threads of that runtime's blocking
-    /// pool run it too.
+    /// So do the threads of the lane's own Tokio runtime, if that is used
+    /// ([`tokio_handle`](crate::Handle::tokio_handle)), and those of its blocking pool.
     ///
     /// # Examples
     ///

@@ -75,12 +75,17 @@ impl<W: Work, S: Schedule> Job<W, S> {
     }
 
     fn enqueue(self: &Arc<Self>, is_short: bool) {
+        // Relaxed, as for the registry key.
+        let has_parts = W::link(&self.link).is_some_and(|link| link.in_cpu_context.load(Relaxed));
         if self.scheduler.counters().timings.is_some() {
             self.queued_at.store(now(), Relaxed);
         }
         self.charge(|| is_short);
         let key = self.extras.charge().and_then(Charge::key);
-        self.scheduler.enqueue(self.clone(), is_short, key);
+        match has_parts {
+            false => self.scheduler.enqueue(self.clone(), is_short, key),
+            true => self.scheduler.enqueue_beside_parts(self.clone()),
+        }
     }
 
     /// Call before the job is queued.

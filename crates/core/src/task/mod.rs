@@ -140,6 +140,8 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn reason_for_jobs(&self) -> Option<CloseReason>;
     /// Pushes the job to the queue. It is new or was woken.
     fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>);
+    /// Has the job, which was woken, run where the Tokio tasks that it has spawned run.
+    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>);
 
     /// The step of the job has ended, or it has none: so has the turn of its key, if there is one.
     fn end_turn(&self, popped: &mut Popped);

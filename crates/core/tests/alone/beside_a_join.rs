@@ -1,4 +1,4 @@
-//! What does a job cost while a worker of the rayon backend waits inside another?
+//! What does a job cost while a worker waits inside another?
 //!
 //! A worker that waits in `rayon::join` sleeps where rayon's idle workers sleep, and
 //! rayon wakes its sleeper with the lowest number. Where that was the waiting one, it
@@ -13,7 +13,6 @@ use crate::joins::Waiting;
 use crate::support::wait::wait_until;
 use crate::support::{lanes_with, time_limit};
 use crate::threads;
-use twolane_core::Backend;
 
 const SMALL_JOBS: u64 = 200;
 /// One for four jobs. It was three or more for each.
@@ -32,7 +31,7 @@ fn trips(lane: &str) -> u64 {
 fn jobs_beside_a_join_do_not_go_by_the_control_thread() {
     let _limit = time_limit();
     for (lane, workers) in [("three", 3), ("four", 4)] {
-        let lanes = lanes_with(Backend::Rayon, workers, |it| it.thread_name(lane));
+        let lanes = lanes_with(workers, |it| it.thread_name(lane));
         let waiting = Waiting::on_worker_0(&lanes, lane);
         let before = trips(lane);
         let (mut jobs, mut taken) = (0, 0);

@@ -1,17 +1,15 @@
 //! How often do the first jobs of a priority wake the control thread?
 //!
 //! Never. It was woken by each job that was queued
-//! before the threads of its priority had started, and on `Backend::Runtime` each of those
-//! wakes went over the whole queue: a million first `Low` jobs from sixteen threads cost it
-//! 1.5 s of CPU time, beside the I/O lane and at its weight. The threads start with the lane
-//! since then.
+//! before the threads of its priority had started. A million first `Low` jobs from sixteen threads
+//! cost it 1.5 s of CPU time, beside the I/O lane and at its weight.
 
 use std::sync::Barrier;
 
 use twolane_core::Priority;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Stuck, lanes_with, time_limit};
+use crate::support::{Stuck, lanes_with, time_limit};
 use crate::threads;
 
 const SUBMITTERS: usize = 16;
@@ -21,8 +19,9 @@ const JOBS: usize = 100;
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
     let _limit = time_limit();
-    for (backend, name) in BOTH.into_iter().zip(["first-a", "first-b"]) {
-        let lanes = lanes_with(backend, 1, |lane| lane.thread_name(name));
+    let name = "first";
+    {
+        let lanes = lanes_with(1, |lane| lane.thread_name(name));
         let low = lanes.cpu.handle().with_priority(Priority::Low);
         let control = format!("{name}-control");
         let wakes = || {
@@ -41,9 +40,9 @@ fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
                 });
             }
         });
-        assert_eq!(wakes(), before, "{backend:?}");
+        assert_eq!(wakes(), before);
         first.end();
         low.spawn_cpu(|| ()).wait().unwrap();
-        assert_eq!(wakes(), before, "{backend:?}");
+        assert_eq!(wakes(), before);
     }
 }

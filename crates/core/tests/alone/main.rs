@@ -12,7 +12,6 @@
 mod beside_a_join;
 mod first_jobs;
 mod idle_lane;
-mod lifo_slot;
 mod names;
 mod out_of_threads;
 

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::{fs, thread};
 
 use crate::support::{lanes, time_limit};
-use twolane_core::Backend;
 
 const NAMES: usize = 50;
 
@@ -23,7 +22,7 @@ fn sleeps_of_this_thread() -> u64 {
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn no_submission_waits_for_a_name_that_another_thread_brings() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     cpu.with_name("known");
     let (begin, is_over) = (Barrier::new(2), AtomicBool::new(false));

@@ -1,6 +1,6 @@
 //! What if the system has some threads to give to a lane, and not all?
 //!
-//! Relied on in `crates/core/src/pool/tokio/start.rs` (`try_threads`): Tokio starts its workers one by one
+//! Relied on in `crates/core/src/lane/companion.rs` (`try_threads`): Tokio starts its workers one by one
 //! inside `Builder::build`, and takes no thread besides. So `n + 1` threads that start before
 //! show that `build` will not fail, which matters since it does not return an error: it panics,
 //! and, if some of the workers have started, waits for them for ever while it unwinds. If
@@ -40,7 +40,7 @@ fn settled_threads() -> usize {
 #[test]
 #[ignore = "not a test by itself"]
 fn child_that_is_short_of_threads() {
-    few_threads::child(|group, backend, lane| {
+    few_threads::child(|group, lane| {
         // With none; with some of the process's own; with some of the lane's. (A Tokio runtime that
         // is built with one of two workers waits for ever for that one.)
         let mut more = 0;
@@ -51,12 +51,12 @@ fn child_that_is_short_of_threads() {
                 Ok(cpu) => break cpu,
                 // Of the system, not of a setting.
                 Err(error) if error.source().is_some() => more += 1,
-                Err(other) => panic!("{backend:?}, {more}: {other}"),
+                Err(other) => panic!("{more}: {other}"),
             }
         };
         // The threads of the process are there: a control thread, a launcher, and two workers. One
         // system may give a thread more than it has promised.
-        assert!((3..=5).contains(&more), "{backend:?}: {more}");
+        assert!((3..=5).contains(&more), "{more}");
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
         assert!(cpu.shutdown().wait().is_empty());
     });

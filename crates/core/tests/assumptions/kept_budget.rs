@@ -3,7 +3,7 @@
 //! Relied on in `crates/core/src/task/budget.rs`: it restores what was there before `poll_proceed`
 //! whenever it is dropped, also after the end of the `block_on` around that call, and where no
 //! Tokio task is polled. A rayon worker keeps one for its life. Without this a future on the
-//! rayon backend has no budget, and one that always finds all ready never yields; or it has one
+//! lane has no budget, and one that always finds all ready never yields; or it has one
 //! for the life of its thread, and waits for ever once that is used up.
 
 use std::future::poll_fn;
@@ -12,10 +12,9 @@ use std::sync::mpsc as std_mpsc;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::turns::current_thread;
-use crate::support::{Dropped, lanes, on_both, time_limit};
+use crate::support::{Dropped, lanes, time_limit};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop::{self, RestoreOnPending};
-use twolane_core::Backend;
 
 fn take() -> RestoreOnPending {
     match coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
@@ -74,27 +73,27 @@ fn full(items: usize) -> UnboundedReceiver<usize> {
 /// dropped computed on.
 #[test]
 fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
-    on_both(1, |lanes| {
-        let (started, running) = std_mpsc::channel();
-        let (dropped, end) = std_mpsc::channel();
-        let endless = lanes.cpu.spawn(async move {
-            let _dropped = Dropped(dropped);
-            let (sender, mut receiver) = mpsc::unbounded_channel();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let (started, running) = std_mpsc::channel();
+    let (dropped, end) = std_mpsc::channel();
+    let endless = lanes.cpu.spawn(async move {
+        let _dropped = Dropped(dropped);
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        sender.send(()).unwrap();
+        started.send(()).unwrap();
+        loop {
+            receiver.recv().await.unwrap();
             sender.send(()).unwrap();
-            started.send(()).unwrap();
-            loop {
-                receiver.recv().await.unwrap();
-                sender.send(()).unwrap();
-            }
-        });
-        running.recv().unwrap();
-        for n in 0..10 {
-            assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
         }
-        drop::<twolane_core::Task<()>>(endless);
-        assert_eq!(end.recv().unwrap(), "cpu-0");
-        assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);
     });
+    running.recv().unwrap();
+    for n in 0..10 {
+        assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+    }
+    drop::<twolane_core::Task<()>>(endless);
+    assert_eq!(end.recv().unwrap(), "cpu-0");
+    assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);
 }
 
 /// A future may use what enters a runtime where it may be used without a budget, too.
@@ -102,7 +101,7 @@ fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
 fn a_future_on_rayon_may_block_by_tokios_means() {
     const ITEMS: usize = 300;
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     let io = lanes.io.handle().clone();
     let future = async move {
         let read = |items| async move {

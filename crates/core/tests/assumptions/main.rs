@@ -5,9 +5,7 @@
 //! Tokio and rayon-core that the manifests admit, so they use few other crates. Where one
 //! fails with a new release, its file says which code to change.
 
-mod block_in_place;
 mod kept_budget;
-mod lifo_slot;
 mod paused_clock;
 #[cfg(target_os = "linux")]
 mod slices;
@@ -15,7 +13,7 @@ mod stack_depth;
 mod thread_locals;
 
 /// As the lanes measure it.
-#[path = "../../src/pool/rayon/stack.rs"]
+#[path = "../../src/pool/stack.rs"]
 mod stack;
 #[path = "../support/mod.rs"]
 mod support;

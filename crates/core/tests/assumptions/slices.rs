@@ -9,7 +9,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::support::{BOTH, Lanes, lanes, lanes_with, must_run, time_limit};
+use crate::support::{Lanes, lanes, lanes_with, must_run, time_limit};
 use giveway::Weight;
 use rustix::process::getpriority_process;
 use twolane_core::{CpuRuntime, Niceness, Priority};
@@ -33,20 +33,18 @@ fn a_lane_has_slices_of_its_own() {
         let why = "this kernel has no slices, does not tell, or refuses them";
         return must_run::not_run("slices", why);
     };
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
-        let slices = |cpu: &CpuRuntime| {
-            ALL.map(|priority| {
-                let handle = cpu.handle().with_priority(priority);
-                handle.spawn_cpu(my_slice).wait().unwrap().unwrap()
-            })
-        };
-        assert_eq!(slices(&cpu), [1.0; 3], "{backend:?}");
-        let on_io = io.block_on(io.spawn(async { my_slice() })).unwrap();
-        assert_eq!(on_io, Some(kernels));
-        let off = lanes_with(backend, 1, |builder| builder.niceness(Niceness::off()));
-        assert_eq!(slices(&off.cpu), [kernels; 3], "{backend:?}");
-    }
+    let Lanes { cpu, io } = lanes(1);
+    let slices = |cpu: &CpuRuntime| {
+        ALL.map(|priority| {
+            let handle = cpu.handle().with_priority(priority);
+            handle.spawn_cpu(my_slice).wait().unwrap().unwrap()
+        })
+    };
+    assert_eq!(slices(&cpu), [1.0; 3]);
+    let on_io = io.block_on(io.spawn(async { my_slice() })).unwrap();
+    assert_eq!(on_io, Some(kernels));
+    let off = lanes_with(1, |builder| builder.niceness(Niceness::off()));
+    assert_eq!(slices(&off.cpu), [kernels; 3]);
 }
 
 /// Whether the kernel is 6.12 or later, and this process not one that may not ask.

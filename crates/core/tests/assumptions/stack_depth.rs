@@ -1,7 +1,7 @@
 //! Does a rayon worker call the same job at the same depth of its stack, and deeper where it
 //! waits inside another one?
 //!
-//! Relied on in `crates/core/src/pool/rayon/stack.rs` and `mod.rs`: a worker drains the lane's queue in a
+//! Relied on in `crates/core/src/pool/stack.rs` and `mod.rs`: a worker drains the lane's queue in a
 //! rayon job only if that is called as deep below rayon's main loop as the ones that were
 //! measured at the start. If two calls from the main loop differ in depth, drain jobs are
 //! broadcast, or the workers poll the queue, and each job costs more. If a call from a wait is
@@ -18,7 +18,6 @@ use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::stack;
 use crate::support::{cpu_lane, lanes, time_limit};
-use twolane_core::Backend;
 
 /// A pool whose workers know where their main loop begins.
 fn pool(threads: usize) -> ThreadPool {
@@ -152,7 +151,7 @@ fn nested<R>(f: impl FnOnce() -> R) -> (usize, R) {
 fn no_job_starts_on_the_stack_of_a_waiting_one() {
     let _limit = time_limit();
     for threads in [1, 2, 3] {
-        let lanes = lanes(Backend::Rayon, threads);
+        let lanes = lanes(threads);
         let queued = Arc::new(Barrier::new(2));
         // Each job waits again and again, while the others are in the queue.
         let job = || {
@@ -191,8 +190,8 @@ fn no_job_starts_on_the_stack_of_a_waiting_one() {
 #[test]
 fn a_worker_that_waits_for_another_pool_starts_nothing() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
-    let other = cpu_lane(Backend::Rayon, 1, lanes.io.handle());
+    let lanes = lanes(1);
+    let other = cpu_lane(1, lanes.io.handle());
     let (inside, is_inside) = mpsc::channel();
     let (go, wait) = mpsc::channel::<()>();
     let over = Arc::new(AtomicBool::new(false));
@@ -230,7 +229,7 @@ fn a_worker_that_waits_for_another_pool_starts_nothing() {
 #[test]
 fn a_drain_job_taken_by_a_waiting_worker_comes_again() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 2);
+    let lanes = lanes(2);
     for _ in 0..200 {
         let (go, wait) = mpsc::channel::<()>();
         let (waits, is_waiting) = mpsc::channel();

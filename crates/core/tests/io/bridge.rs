@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, Lanes, on_both};
+use crate::support::{self, Lanes, lanes, time_limit};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use hyper::body::Bytes;
 use twolane_core::io::BridgeError;
@@ -47,19 +47,19 @@ fn what_came_before_the_stop_is_read_before_the_error() {
 /// The first clone that asks gets it; the others stay errors.
 #[test]
 fn the_payload_of_a_panic_comes_over_the_bridge() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let panics = stream::poll_fn(|_| -> Poll<Option<u8>> { panic_any(7_u64) });
-        let mut bridged = cpu.handle().stream_from_cpu(panics, 1024, |_| 1);
-        let lost = wait(bridged.next()).unwrap().unwrap_err();
-        let clone = lost.clone();
-        let payload = lost.try_into_panic().unwrap();
-        assert_eq!(payload.downcast_ref(), Some(&7_u64));
-        let lost = clone.try_into_panic().unwrap_err();
-        assert!(lost.is_panic());
-        let text = lost.to_string();
-        let error = io::Error::from(lost).into_inner().unwrap();
-        assert_eq!(error.downcast::<BridgeError>().unwrap().to_string(), text);
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let panics = stream::poll_fn(|_| -> Poll<Option<u8>> { panic_any(7_u64) });
+    let mut bridged = cpu.handle().stream_from_cpu(panics, 1024, |_| 1);
+    let lost = wait(bridged.next()).unwrap().unwrap_err();
+    let clone = lost.clone();
+    let payload = lost.try_into_panic().unwrap();
+    assert_eq!(payload.downcast_ref(), Some(&7_u64));
+    let lost = clone.try_into_panic().unwrap_err();
+    assert!(lost.is_panic());
+    let text = lost.to_string();
+    let error = io::Error::from(lost).into_inner().unwrap();
+    assert_eq!(error.downcast::<BridgeError>().unwrap().to_string(), text);
 }
 
 /// The busy reader of an endless body: measured, an unbounded bridge holds

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Dropped, Lanes, lanes, on_both, thread_name, with_both};
+use crate::support::{self, Dropped, Lanes, lanes, thread_name, time_limit};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 
 /// A stream that tells of its end, by way of what it has captured.
@@ -25,51 +25,51 @@ fn guarded<S: Stream>(
 /// A download without a reader must stop, wherever it is.
 #[test]
 fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let handle = cpu.handle().clone();
-        let (dropped, dropped_on) = mpsc::channel();
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let handle = cpu.handle().clone();
+    let (dropped, dropped_on) = mpsc::channel();
 
-        // Nothing more to give, or always more, and no room most of the time.
-        let quiet = || stream::iter([1]).chain(stream::pending()).boxed();
-        let endless = || stream::repeat(1).boxed();
-        let sources: [&dyn Fn() -> _; 2] = [&quiet, &endless];
-        for source in sources {
-            let mut there = handle.stream_from_io(guarded(&dropped, source()), 2, |_| 1);
-            assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
-            drop(there);
-            assert_eq!(dropped_on.recv().unwrap(), "io");
-            let mut back = handle.stream_from_cpu(guarded(&dropped, source()), 2, |_| 1);
-            assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
-            drop(back);
-            assert_eq!(dropped_on.recv().unwrap(), "cpu-0");
-        }
-    });
+    // Nothing more to give, or always more, and no room most of the time.
+    let quiet = || stream::iter([1]).chain(stream::pending()).boxed();
+    let endless = || stream::repeat(1).boxed();
+    let sources: [&dyn Fn() -> _; 2] = [&quiet, &endless];
+    for source in sources {
+        let mut there = handle.stream_from_io(guarded(&dropped, source()), 2, |_| 1);
+        assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
+        drop(there);
+        assert_eq!(dropped_on.recv().unwrap(), "io");
+        let mut back = handle.stream_from_cpu(guarded(&dropped, source()), 2, |_| 1);
+        assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
+        drop(back);
+        assert_eq!(dropped_on.recv().unwrap(), "cpu-0");
+    }
 }
 
 /// Of 20,575 downloads whose clients went all counted as completed. The stream sleeps for want of
 /// room or of items, or is in the middle of an item.
 #[test]
 fn a_stream_whose_reader_goes_counts_as_cancelled() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let handle = cpu.handle().clone();
-        let all = handle.stream_from_cpu(stream::iter(0..3), 2, |_| 1);
-        assert_eq!(wait(all.try_collect::<Vec<_>>()).unwrap(), [0, 1, 2]);
-        let mut full = handle.stream_from_cpu(stream::repeat(1), 2, |_| 1);
-        assert_eq!(wait(full.next()).unwrap().unwrap(), 1);
-        let quiet = handle.stream_from_cpu(stream::pending::<u8>(), 2, |_| 1);
-        let (began, begins) = mpsc::channel();
-        let (let_go, go) = mpsc::channel::<()>();
-        let slow = stream::repeat_with(move || {
-            began.send(()).unwrap();
-            go.recv()
-        });
-        let slow = handle.stream_from_cpu(slow, 2, |_| 1);
-        begins.recv().unwrap();
-        drop((full, quiet, slow, let_go));
-        wait_until(|| handle.metrics().cancelled == 3);
-        let metrics = handle.metrics();
-        assert_eq!((metrics.completed, metrics.suspended), (1, 0));
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let handle = cpu.handle().clone();
+    let all = handle.stream_from_cpu(stream::iter(0..3), 2, |_| 1);
+    assert_eq!(wait(all.try_collect::<Vec<_>>()).unwrap(), [0, 1, 2]);
+    let mut full = handle.stream_from_cpu(stream::repeat(1), 2, |_| 1);
+    assert_eq!(wait(full.next()).unwrap().unwrap(), 1);
+    let quiet = handle.stream_from_cpu(stream::pending::<u8>(), 2, |_| 1);
+    let (began, begins) = mpsc::channel();
+    let (let_go, go) = mpsc::channel::<()>();
+    let slow = stream::repeat_with(move || {
+        began.send(()).unwrap();
+        go.recv()
     });
+    let slow = handle.stream_from_cpu(slow, 2, |_| 1);
+    begins.recv().unwrap();
+    drop((full, quiet, slow, let_go));
+    wait_until(|| handle.metrics().cancelled == 3);
+    let metrics = handle.metrics();
+    assert_eq!((metrics.completed, metrics.suspended), (1, 0));
 }
 
 /// The same with nothing left to chance: the pump sleeps for sure, once for
@@ -108,100 +108,99 @@ fn the_buffer_goes_with_its_reader() {
 /// It would go into a buffer that no reader empties.
 #[test]
 fn an_item_that_comes_after_its_reader_has_gone_is_dropped() {
-    on_both(1, |lanes| {
-        let (polled, is_polled) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel();
-        let source = stream::poll_fn(move |_| {
-            polled.send(()).unwrap();
-            Poll::Ready(Some(wait.recv().unwrap()))
-        });
-        let bridged = lanes.cpu.handle().stream_from_io(source, 10_000, |_| 1);
-        is_polled.recv().unwrap();
-        drop(bridged);
-        let (dropped, is_dropped) = mpsc::channel();
-        let_go.send(Dropped(dropped)).unwrap();
-        is_dropped.recv().unwrap();
-        // And then the source.
-        is_polled.recv().unwrap_err();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let (polled, is_polled) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel();
+    let source = stream::poll_fn(move |_| {
+        polled.send(()).unwrap();
+        Poll::Ready(Some(wait.recv().unwrap()))
     });
+    let bridged = lanes.cpu.handle().stream_from_io(source, 10_000, |_| 1);
+    is_polled.recv().unwrap();
+    drop(bridged);
+    let (dropped, is_dropped) = mpsc::channel();
+    let_go.send(Dropped(dropped)).unwrap();
+    is_dropped.recv().unwrap();
+    // And then the source.
+    is_polled.recv().unwrap_err();
 }
 
 /// The other direction: a request body that is encoded by a job.
 #[test]
 fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
-    on_both(1, |Lanes { cpu, io }| {
-        let encoded = stream::repeat_with(thread_name)
-            .take(3)
-            .chain(stream::pending());
-        let mut bridged = cpu.handle().stream_from_cpu(encoded, 2, |_| 1);
-        for _ in 0..3 {
-            assert_eq!(io.block_on(bridged.next()).unwrap().unwrap(), "cpu-0");
-        }
-        // The reader sleeps, or is about to: it must be told either way.
-        let (asks, asked) = mpsc::channel();
-        let reader = io.spawn(async move {
-            asks.send(()).unwrap();
-            (bridged.next().await, bridged.next().await)
-        });
-        asked.recv().unwrap();
-        cpu.shutdown().wait();
-        let (error, end) = io.block_on(reader).unwrap();
-        let error = error.unwrap().unwrap_err();
-        assert!(
-            error.to_string().contains("the CPU lane stopped"),
-            "{error}"
-        );
-        assert!(!error.is_panic());
-        assert_eq!(error.sent(), 3);
-        assert!(end.is_none());
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let encoded = stream::repeat_with(thread_name)
+        .take(3)
+        .chain(stream::pending());
+    let mut bridged = cpu.handle().stream_from_cpu(encoded, 2, |_| 1);
+    for _ in 0..3 {
+        assert_eq!(io.block_on(bridged.next()).unwrap().unwrap(), "cpu-0");
+    }
+    // The reader sleeps, or is about to: it must be told either way.
+    let (asks, asked) = mpsc::channel();
+    let reader = io.spawn(async move {
+        asks.send(()).unwrap();
+        (bridged.next().await, bridged.next().await)
     });
+    asked.recv().unwrap();
+    cpu.shutdown().wait();
+    let (error, end) = io.block_on(reader).unwrap();
+    let error = error.unwrap().unwrap_err();
+    assert!(
+        error.to_string().contains("the CPU lane stopped"),
+        "{error}"
+    );
+    assert!(!error.is_panic());
+    assert_eq!(error.sent(), 3);
+    assert!(end.is_none());
 }
 
 /// A bridge that can't even begin names the lane that is gone, not its own.
 #[test]
 fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
-    with_both(|backend| {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
-        cpu.shutdown().wait();
-        let mut there = cpu.handle().stream_from_io(stream::iter([1]), 1, |_| 1);
-        let error = wait(there.next()).unwrap().unwrap_err();
-        assert!(error.to_string().contains("CPU lane"), "{error}");
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    cpu.shutdown().wait();
+    let mut there = cpu.handle().stream_from_io(stream::iter([1]), 1, |_| 1);
+    let error = wait(there.next()).unwrap().unwrap_err();
+    assert!(error.to_string().contains("CPU lane"), "{error}");
 
-        let Lanes { cpu, io } = lanes(backend, 1);
-        drop(io);
-        let mut back = cpu.handle().stream_from_cpu(stream::iter([1]), 1, |_| 1);
-        let error = wait(back.next()).unwrap().unwrap_err();
-        assert!(error.to_string().contains("I/O"), "{error}");
-    });
+    let Lanes { cpu, io } = lanes(1);
+    drop(io);
+    let mut back = cpu.handle().stream_from_cpu(stream::iter([1]), 1, |_| 1);
+    let error = wait(back.next()).unwrap().unwrap_err();
+    assert!(error.to_string().contains("I/O"), "{error}");
 }
 
 /// A body that has begun is whole: the deadline is for its beginning.
 #[test]
 fn a_deadline_refuses_a_stream_and_does_not_end_it() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let handle = cpu.handle().clone();
-        let permit = || handle.try_reserve().unwrap();
-        let late = permit().with_deadline(Instant::now());
-        let mut late = late.stream_from_cpu(stream::iter([1]), 1, |_| 1);
-        let error = wait(late.next()).unwrap().unwrap_err();
-        assert!(error.is_unavailable());
-        assert!(error.to_string().contains("deadline"), "{error}");
-        assert_eq!(handle.metrics().rejected, 1);
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let handle = cpu.handle().clone();
+    let permit = || handle.try_reserve().unwrap();
+    let late = permit().with_deadline(Instant::now());
+    let mut late = late.stream_from_cpu(stream::iter([1]), 1, |_| 1);
+    let error = wait(late.next()).unwrap().unwrap_err();
+    assert!(error.is_unavailable());
+    assert!(error.to_string().contains("deadline"), "{error}");
+    assert_eq!(handle.metrics().rejected, 1);
 
-        let deadline = Instant::now() + Duration::from_secs(1);
-        let (more, items) = futures::channel::mpsc::unbounded();
-        let begun = permit().with_deadline(deadline);
-        let mut begun = begun.stream_from_cpu(items, 1, |_| 1);
-        more.unbounded_send(1).unwrap();
-        assert_eq!(wait(begun.next()).unwrap().unwrap(), 1);
-        while Instant::now() <= deadline {
-            std::thread::yield_now();
-        }
-        more.unbounded_send(2).unwrap();
-        assert_eq!(wait(begun.next()).unwrap().unwrap(), 2);
-        drop(more);
-        assert!(wait(begun.next()).is_none());
-    });
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let (more, items) = futures::channel::mpsc::unbounded();
+    let begun = permit().with_deadline(deadline);
+    let mut begun = begun.stream_from_cpu(items, 1, |_| 1);
+    more.unbounded_send(1).unwrap();
+    assert_eq!(wait(begun.next()).unwrap().unwrap(), 1);
+    while Instant::now() <= deadline {
+        std::thread::yield_now();
+    }
+    more.unbounded_send(2).unwrap();
+    assert_eq!(wait(begun.next()).unwrap().unwrap(), 2);
+    drop(more);
+    assert!(wait(begun.next()).is_none());
 }
 
 /// A thousand times, the I/O lane ends somewhere in a stream. The reader gets all and an
@@ -211,7 +210,7 @@ fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
     let _limit = support::time_limit();
     let mut dice = Dice::from_environment();
     for round in 0..1_000 {
-        let Lanes { cpu, io } = lanes(BOTH[round % 2], 1);
+        let Lanes { cpu, io } = lanes(1);
         let (whole, pauses) = (dice.below(100), dice.below(4) + 1);
         let source = stream::iter(0..whole).then(move |n| async move {
             if n % pauses == 0 {
@@ -241,13 +240,13 @@ fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
 /// An unread rest, and a reader that comes late: the bridge keeps both.
 #[test]
 fn a_reader_may_come_after_everything_has_ended() {
-    on_both(1, |Lanes { cpu, io }| {
-        let (dropped, dropped_on) = mpsc::channel();
-        let source = guarded(&dropped, stream::iter(0..5));
-        let bridged = cpu.handle().stream_from_io(source, 100, |_| 1);
-        dropped_on.recv().unwrap();
-        drop((cpu, io));
-        let read = wait(bridged.try_collect::<Vec<_>>());
-        assert_eq!(read.unwrap(), [0, 1, 2, 3, 4]);
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let (dropped, dropped_on) = mpsc::channel();
+    let source = guarded(&dropped, stream::iter(0..5));
+    let bridged = cpu.handle().stream_from_io(source, 100, |_| 1);
+    dropped_on.recv().unwrap();
+    drop((cpu, io));
+    let read = wait(bridged.try_collect::<Vec<_>>());
+    assert_eq!(read.unwrap(), [0, 1, 2, 3, 4]);
 }

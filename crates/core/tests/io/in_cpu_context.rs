@@ -3,25 +3,25 @@
 
 use std::panic::catch_unwind;
 
-use crate::support::{self, Lanes, lanes, thread_name, with_both};
+use crate::support::{self, Lanes, lanes, thread_name, time_limit};
 use futures::executor::block_on;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tokio::net::{TcpListener, TcpStream};
-use twolane_core::{Backend, JoinError, in_cpu_context};
+use twolane_core::in_cpu_context;
 
 async fn spawned() -> String {
     tokio::spawn(async { thread_name() }).await.unwrap()
 }
 
 fn assert_on_cpu(thread: &str) {
-    assert!(thread.starts_with("cpu-"), "{thread}");
+    assert!(thread.starts_with("cpu-tokio-"), "{thread}");
 }
 
 /// As an engine does that calls `tokio::spawn` on parts of itself, and on parts of those.
 #[test]
 fn what_is_spawned_inside_is_on_the_cpu_lane() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io: _io } = lanes(2);
     let nested = async { tokio::spawn(spawned()).await.unwrap() };
     assert_on_cpu(&cpu.spawn(in_cpu_context(spawned())).wait().unwrap());
     assert_on_cpu(&cpu.spawn(in_cpu_context(nested)).wait().unwrap());
@@ -34,7 +34,7 @@ fn what_is_spawned_inside_is_on_the_cpu_lane() {
 #[test]
 fn the_io_lane_is_as_near_as_before() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io: _io } = lanes(2);
     let inside = async {
         let polled = twolane_core::spawn_io(async { thread_name() })
             .await
@@ -55,7 +55,7 @@ fn the_io_lane_is_as_near_as_before() {
 #[test]
 fn a_stream_spawns_on_the_cpu_lane() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let Lanes { cpu, io } = lanes(2);
     let stream = stream::iter(0..3).then(|_| spawned());
     assert_eq!(in_cpu_context(stream::iter(0..3)).size_hint(), (3, Some(3)));
     let bridged = cpu.handle().clone();
@@ -73,7 +73,7 @@ fn a_socket_inside_fails_loudly() {
     let _limit = support::time_limit();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let connects = async move { TcpStream::connect(address).await };
     let error = cpu.spawn(in_cpu_context(connects)).wait().unwrap_err();
     assert!(error.is_panic(), "{error}");
@@ -86,8 +86,7 @@ fn a_socket_inside_fails_loudly() {
 }
 
 fn assert_remedy(text: &str) {
-    let cause = "outside a job of a lane with `Backend::Runtime`";
-    let remedy = "Build the lane with that backend, and give the future to `spawn`";
+    let (cause, remedy) = ("outside a job", "Give the future to `spawn`");
     assert!(text.contains(cause) && text.contains(remedy), "{text}");
 }
 
@@ -95,23 +94,12 @@ fn assert_remedy(text: &str) {
 /// the I/O lane.
 #[test]
 fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
-    fn refused<T>(joined: Result<T, JoinError>) {
-        let error = joined.map(|_| ()).unwrap_err();
-        assert!(error.is_panic(), "{error}");
-        assert_remedy(&error.to_string());
-    }
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
     let ready = || in_cpu_context(async {});
-    with_both(|backend| {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
-        refused(cpu.handle().spawn_io(ready()).wait());
-        if backend == Backend::Rayon {
-            refused(cpu.spawn(ready()).wait());
-            refused(cpu.spawn_cpu(move || block_on(ready())).wait());
-        } else {
-            // A closure that polls it is such a job.
-            cpu.spawn_cpu(move || block_on(ready())).wait().unwrap();
-        }
-    });
+    let on_io = cpu.handle().spawn_io(ready()).wait().unwrap_err();
+    assert!(on_io.is_panic());
+    assert_remedy(&on_io.to_string());
     let mut items = in_cpu_context(stream::iter([1]));
     for panic in [
         catch_unwind(|| block_on(ready())).unwrap_err(),

@@ -5,10 +5,9 @@ use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::{self, Dropped, Lanes, lanes, lasts, on_both, thread_name, with_both};
+use crate::support::{self, Dropped, Lanes, lanes, lasts, thread_name, time_limit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use twolane_core::Backend;
 
 /// The threads of its first poll, and of one after a wait.
 async fn polled_on() -> [String; 2] {
@@ -21,57 +20,56 @@ async fn polled_on() -> [String; 2] {
 /// that thread computes: `spawn_io` must move it, from any caller.
 #[test]
 fn spawn_io_moves_its_future_from_wherever_it_is_called() {
-    on_both(2, |Lanes { cpu, io: _io }| {
-        let on_io = ["io", "io"];
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(2);
+    let on_io = ["io", "io"];
 
-        let future = cpu.spawn(async { twolane_core::spawn_io(polled_on()).await.unwrap() });
-        assert_eq!(future.wait().unwrap(), on_io, "a future");
+    let future = cpu.spawn(async { twolane_core::spawn_io(polled_on()).await.unwrap() });
+    assert_eq!(future.wait().unwrap(), on_io, "a future");
 
-        let nested = cpu.spawn(async {
-            let nested =
-                || twolane_core::spawn_io(async { twolane_core::spawn_io(polled_on()).await });
-            twolane_core::Handle::current()
-                .spawn(nested())
-                .await
-                .unwrap()
-        });
-        let nested = nested.wait().unwrap().unwrap().unwrap();
-        assert_eq!(nested, on_io, "I/O of I/O of a nested job");
-
-        let closure = cpu.spawn_cpu(|| twolane_core::spawn_io(polled_on()).wait().unwrap());
-        assert_eq!(closure.wait().unwrap(), on_io, "a closure");
-
-        let handle = cpu.handle().clone();
-        let children = cpu.spawn_cpu(move || {
-            let child = || handle.spawn_io(polled_on()).wait().unwrap();
-            rayon::join(child, child)
-        });
-        let (left, right) = children.wait().unwrap();
-        assert_eq!([left, right], [on_io, on_io], "rayon children");
-
-        let handle = cpu.handle().clone();
-        let plain = std::thread::spawn(move || handle.spawn_io(polled_on()).wait().unwrap());
-        assert_eq!(plain.join().unwrap(), on_io, "a plain thread");
+    let nested = cpu.spawn(async {
+        let nested = || twolane_core::spawn_io(async { twolane_core::spawn_io(polled_on()).await });
+        twolane_core::Handle::current()
+            .spawn(nested())
+            .await
+            .unwrap()
     });
+    let nested = nested.wait().unwrap().unwrap().unwrap();
+    assert_eq!(nested, on_io, "I/O of I/O of a nested job");
+
+    let closure = cpu.spawn_cpu(|| twolane_core::spawn_io(polled_on()).wait().unwrap());
+    assert_eq!(closure.wait().unwrap(), on_io, "a closure");
+
+    let handle = cpu.handle().clone();
+    let children = cpu.spawn_cpu(move || {
+        let child = || handle.spawn_io(polled_on()).wait().unwrap();
+        rayon::join(child, child)
+    });
+    let (left, right) = children.wait().unwrap();
+    assert_eq!([left, right], [on_io, on_io], "rayon children");
+
+    let handle = cpu.handle().clone();
+    let plain = std::thread::spawn(move || handle.spawn_io(polled_on()).wait().unwrap());
+    assert_eq!(plain.join().unwrap(), on_io, "a plain thread");
 }
 
 /// What holds a socket must be let go where the socket lives, and soon: not
 /// when a busy lane comes round to it.
 #[test]
 fn dropping_the_task_aborts_its_future_on_the_io_lane() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let (dropped, dropped_on) = mpsc::channel();
-        let handle = cpu.handle().clone();
-        let job = cpu.spawn_cpu(move || {
-            let (lasts, polled) = lasts(Dropped(dropped));
-            let task = handle.spawn_io(lasts);
-            polled.recv().unwrap();
-            drop(task);
-            // The job's thread is taken until then.
-            dropped_on.recv().unwrap()
-        });
-        assert_eq!(job.wait().unwrap(), "io");
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (dropped, dropped_on) = mpsc::channel();
+    let handle = cpu.handle().clone();
+    let job = cpu.spawn_cpu(move || {
+        let (lasts, polled) = lasts(Dropped(dropped));
+        let task = handle.spawn_io(lasts);
+        polled.recv().unwrap();
+        drop(task);
+        // The job's thread is taken until then.
+        dropped_on.recv().unwrap()
     });
+    assert_eq!(job.wait().unwrap(), "io");
 }
 
 /// The safety net: whatever looks for "the" Tokio runtime inside a job finds the I/O
@@ -79,23 +77,23 @@ fn dropping_the_task_aborts_its_future_on_the_io_lane() {
 #[test]
 fn a_job_is_inside_the_io_runtime_s_context() {
     let here = || tokio::runtime::Handle::current().id();
-    on_both(1, |Lanes { cpu, io }| {
-        let there = io.handle().id();
-        assert_eq!(cpu.spawn_cpu(here).wait().unwrap(), there);
-        let future = cpu.spawn(async move {
-            let first = here();
-            tokio::task::yield_now().await;
-            [first, here()]
-        });
-        assert_eq!(future.wait().unwrap(), [there; 2]);
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let there = io.handle().id();
+    assert_eq!(cpu.spawn_cpu(here).wait().unwrap(), there);
+    let future = cpu.spawn(async move {
+        let first = here();
+        tokio::task::yield_now().await;
+        [first, here()]
     });
+    assert_eq!(future.wait().unwrap(), [there; 2]);
 }
 
 /// Rayon's children are inside it, too, on whatever worker.
 #[test]
 fn a_rayon_worker_is_inside_the_io_runtime_s_context() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 2);
+    let Lanes { cpu, io } = lanes(2);
     let job = cpu.spawn_cpu(|| {
         let both_have_begun = std::sync::Barrier::new(2);
         let child = || {
@@ -114,21 +112,21 @@ fn a_rayon_worker_is_inside_the_io_runtime_s_context() {
 /// a runtime that no thread drives, or that ends with the CPU lane.
 #[test]
 fn a_socket_of_a_job_belongs_to_the_io_lane() {
-    on_both(1, |Lanes { cpu, io }| {
-        let job = cpu.spawn(async {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let connects = TcpStream::connect(listener.local_addr().unwrap());
-            let (near, far) = tokio::join!(connects, listener.accept());
-            (near.unwrap(), far.unwrap().0)
-        });
-        let (mut near, mut far) = job.wait().unwrap();
-        cpu.shutdown().wait();
-        io.block_on(async {
-            let mut read = [0; 4];
-            let (written, got) = tokio::join!(far.write_all(b"ping"), near.read_exact(&mut read));
-            written.and(got.map(drop)).unwrap();
-            assert_eq!(&read, b"ping");
-        });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let job = cpu.spawn(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connects = TcpStream::connect(listener.local_addr().unwrap());
+        let (near, far) = tokio::join!(connects, listener.accept());
+        (near.unwrap(), far.unwrap().0)
+    });
+    let (mut near, mut far) = job.wait().unwrap();
+    cpu.shutdown().wait();
+    io.block_on(async {
+        let mut read = [0; 4];
+        let (written, got) = tokio::join!(far.write_all(b"ping"), near.read_exact(&mut read));
+        written.and(got.map(drop)).unwrap();
+        assert_eq!(&read, b"ping");
     });
 }
 
@@ -136,15 +134,15 @@ fn a_socket_of_a_job_belongs_to_the_io_lane() {
 /// on both. Where they did not, a single 503 of an object store panicked.
 #[test]
 fn timers_work_in_jobs() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let job = cpu.spawn(async {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            let nothing = tokio::time::timeout(Duration::from_millis(1), pending::<()>()).await;
-            (nothing.is_err(), thread_name())
-        });
-        let (timed_out, thread) = job.wait().unwrap();
-        assert!(timed_out && thread.starts_with("cpu-"));
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let job = cpu.spawn(async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let nothing = tokio::time::timeout(Duration::from_millis(1), pending::<()>()).await;
+        (nothing.is_err(), thread_name())
     });
+    let (timed_out, thread) = job.wait().unwrap();
+    assert!(timed_out && thread.starts_with("cpu-"));
 }
 
 /// An I/O lane without timers has none for jobs either.
@@ -152,15 +150,12 @@ fn timers_work_in_jobs() {
 fn a_timer_of_a_job_is_the_io_lane_s() {
     let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let sleep = || async { tokio::time::sleep(Duration::from_millis(1)).await };
-    with_both(|backend| {
-        let cpu = support::cpu_lane(backend, 1, io.handle());
-        let error = cpu.spawn(sleep()).wait().unwrap_err();
-        assert!(error.is_panic(), "{error}");
-        assert!(error.to_string().contains("enable_time"), "{error}");
-        if backend == Backend::Runtime {
-            cpu.spawn(twolane_core::in_cpu_context(sleep()))
-                .wait()
-                .unwrap();
-        }
-    });
+    let _limit = time_limit();
+    let cpu = support::cpu_lane(1, io.handle());
+    let error = cpu.spawn(sleep()).wait().unwrap_err();
+    assert!(error.is_panic(), "{error}");
+    assert!(error.to_string().contains("enable_time"), "{error}");
+    cpu.spawn(twolane_core::in_cpu_context(sleep()))
+        .wait()
+        .unwrap();
 }

@@ -5,148 +5,142 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use crate::log::{Log, Logs, two_polls};
-use crate::support::{
-    self, BOTH, Lanes, PanicsOnDrop, lanes, lasts, on_both, thread_name, with_both,
-};
+use crate::support::{self, Lanes, PanicsOnDrop, lanes, lasts, thread_name, time_limit};
 use tracing::Subscriber;
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
-use twolane_core::{Backend, JobContext};
+use twolane_core::JobContext;
 
 /// A job's events must be found where its request's are. The subscriber is a
 /// scoped one: no thread of either lane has it from elsewhere.
 #[test]
 fn the_span_and_the_subscriber_come_along() {
-    on_both(2, |Lanes { cpu, io: _io }| {
-        let in_request = |f: &dyn Fn()| {
-            let ((), lines) = Log::during(|| tracing::info_span!("request").in_scope(f));
-            lines
-        };
-        let twice = ["request: first", "request: second"];
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(2);
+    let in_request = |f: &dyn Fn()| {
+        let ((), lines) = Log::during(|| tracing::info_span!("request").in_scope(f));
+        lines
+    };
+    let twice = ["request: first", "request: second"];
 
-        let lines = in_request(&|| cpu.spawn_cpu(|| tracing::info!("here")).wait().unwrap());
-        assert_eq!(lines, ["request: here"], "a closure");
-        let lines = in_request(&|| cpu.spawn(two_polls()).wait().unwrap());
-        assert_eq!(lines, twice, "a future");
-        let lines = in_request(&|| cpu.handle().spawn_io(two_polls()).wait().unwrap());
-        assert_eq!(lines, twice, "a future on the I/O lane");
-        let lines = in_request(&|| {
-            let over = cpu.spawn(async {
-                let there = twolane_core::spawn_io(async {
-                    twolane_core::spawn_cpu(|| tracing::info!("back")).await
-                });
-                there.await.unwrap().unwrap();
+    let lines = in_request(&|| cpu.spawn_cpu(|| tracing::info!("here")).wait().unwrap());
+    assert_eq!(lines, ["request: here"], "a closure");
+    let lines = in_request(&|| cpu.spawn(two_polls()).wait().unwrap());
+    assert_eq!(lines, twice, "a future");
+    let lines = in_request(&|| cpu.handle().spawn_io(two_polls()).wait().unwrap());
+    assert_eq!(lines, twice, "a future on the I/O lane");
+    let lines = in_request(&|| {
+        let over = cpu.spawn(async {
+            let there = twolane_core::spawn_io(async {
+                twolane_core::spawn_cpu(|| tracing::info!("back")).await
             });
-            over.wait().unwrap();
+            there.await.unwrap().unwrap();
         });
-        assert_eq!(lines, ["request: back"], "over both lanes");
+        over.wait().unwrap();
     });
+    assert_eq!(lines, ["request: back"], "over both lanes");
 }
 
 /// What is logged while a cancelled job's captures are dropped, on another
 /// thread and much later, belongs to the request too.
 #[test]
 fn destructors_run_inside_the_span() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let ((), lines) = Log::during(|| {
-            let (dropped, wait) = std::sync::mpsc::channel();
-            let never = || lasts(Logs(dropped.clone())).0;
-            let span = tracing::info_span!("request").entered();
-            let (on_cpu, on_io) = (cpu.spawn(never()), cpu.handle().spawn_io(never()));
-            drop(span);
-            drop((on_cpu, on_io));
-            wait.recv().unwrap();
-            wait.recv().unwrap();
-        });
-        assert_eq!(lines, ["request: dropped"; 2]);
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let ((), lines) = Log::during(|| {
+        let (dropped, wait) = std::sync::mpsc::channel();
+        let never = || lasts(Logs(dropped.clone())).0;
+        let span = tracing::info_span!("request").entered();
+        let (on_cpu, on_io) = (cpu.spawn(never()), cpu.handle().spawn_io(never()));
+        drop(span);
+        drop((on_cpu, on_io));
+        wait.recv().unwrap();
+        wait.recv().unwrap();
     });
+    assert_eq!(lines, ["request: dropped"; 2]);
 }
 
 /// A rayon child on another worker has no span of its own accord; what it
 /// captures of its job gives it one.
 #[test]
 fn a_rayon_child_takes_the_span_from_its_job_context() {
-    with_both(|backend| {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
-        let ((), lines) = Log::during(|| {
-            let _span = tracing::info_span!("request").entered();
-            let job = cpu.handle().spawn_cpu_with(move |job| {
-                // A thread that knows nothing of the job or the lanes.
-                std::thread::scope(|scope| {
-                    let stranger = scope.spawn(|| {
-                        tracing::info!("no subscriber hears this");
-                        job.in_span(|| tracing::info!("stranger"));
-                    });
-                    stranger.join().unwrap();
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(2);
+    let ((), lines) = Log::during(|| {
+        let _span = tracing::info_span!("request").entered();
+        let job = cpu.handle().spawn_cpu_with(move |job| {
+            // A thread that knows nothing of the job or the lanes.
+            std::thread::scope(|scope| {
+                let stranger = scope.spawn(|| {
+                    tracing::info!("no subscriber hears this");
+                    job.in_span(|| tracing::info!("stranger"));
                 });
-                if backend != Backend::Rayon {
-                    return Ok(());
-                }
-                let both_have_begun = std::sync::Barrier::new(2);
-                let child = || {
-                    both_have_begun.wait();
-                    job.in_span(|| tracing::info!("child"));
-                    thread_name()
-                };
-                let (left, right) = rayon::join(child, child);
-                assert_ne!(left, right);
-                Ok(())
+                stranger.join().unwrap();
             });
-            job.wait().unwrap();
+
+            let both_have_begun = std::sync::Barrier::new(2);
+            let child = || {
+                both_have_begun.wait();
+                job.in_span(|| tracing::info!("child"));
+                thread_name()
+            };
+            let (left, right) = rayon::join(child, child);
+            assert_ne!(left, right);
+            Ok(())
         });
-        let mut expected = vec!["request: stranger"];
-        if backend == Backend::Rayon {
-            expected.extend(["request: child"; 2]);
-        }
-        assert_eq!(lines, expected);
+        job.wait().unwrap();
     });
+    assert_eq!(
+        lines,
+        ["request: stranger", "request: child", "request: child"]
+    );
 }
 
 /// Two requests at a time on the same threads: neither sees the other's span,
 /// and no span stays behind on a thread.
 #[test]
 fn spans_do_not_leak_between_jobs() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let (disabled, lines) = Log::during(|| {
-            let first = tracing::info_span!("first").in_scope(|| cpu.spawn(two_polls()));
-            let second = tracing::info_span!("second").in_scope(|| cpu.spawn(two_polls()));
-            first.wait().unwrap();
-            second.wait().unwrap();
-            let none = cpu.spawn_cpu(|| tracing::Span::current().is_disabled());
-            none.wait().unwrap()
-        });
-        assert!(disabled);
-        for line in [
-            "first: first",
-            "first: second",
-            "second: first",
-            "second: second",
-        ] {
-            assert_eq!(
-                lines.iter().filter(|found| *found == line).count(),
-                1,
-                "{lines:?}"
-            );
-        }
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (disabled, lines) = Log::during(|| {
+        let first = tracing::info_span!("first").in_scope(|| cpu.spawn(two_polls()));
+        let second = tracing::info_span!("second").in_scope(|| cpu.spawn(two_polls()));
+        first.wait().unwrap();
+        second.wait().unwrap();
+        let none = cpu.spawn_cpu(|| tracing::Span::current().is_disabled());
+        none.wait().unwrap()
     });
+    assert!(disabled);
+    for line in [
+        "first: first",
+        "first: second",
+        "second: first",
+        "second: second",
+    ] {
+        assert_eq!(
+            lines.iter().filter(|found| *found == line).count(),
+            1,
+            "{lines:?}"
+        );
+    }
 }
 
 /// The usual program in development: no subscriber listens.
 #[test]
 fn without_a_subscriber_everything_works() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let job = cpu.spawn(async {
-            let span = tracing::info_span!("unheard");
-            let nested = span.in_scope(|| twolane_core::spawn_io(two_polls()));
-            nested.await.unwrap();
-            tracing::Span::current().is_disabled()
-        });
-        assert!(job.wait().unwrap());
-        let in_span = |job: &JobContext| Ok(job.in_span(|| tracing::Span::current().is_disabled()));
-        let job = cpu.handle().spawn_cpu_with(in_span);
-        assert!(job.wait().unwrap());
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let job = cpu.spawn(async {
+        let span = tracing::info_span!("unheard");
+        let nested = span.in_scope(|| twolane_core::spawn_io(two_polls()));
+        nested.await.unwrap();
+        tracing::Span::current().is_disabled()
     });
+    assert!(job.wait().unwrap());
+    let in_span = |job: &JobContext| Ok(job.in_span(|| tracing::Span::current().is_disabled()));
+    let job = cpu.handle().spawn_cpu_with(in_span);
+    assert!(job.wait().unwrap());
 }
 
 tokio::task_local! {
@@ -157,28 +151,28 @@ tokio::task_local! {
 /// the task that set them. What a job needs of them, it captures.
 #[test]
 fn task_locals_are_not_inherited() {
-    on_both(1, |Lanes { cpu, io }| {
-        let tenant = || TENANT.try_with(|tenant| *tenant).ok();
-        let seen = io.block_on(TENANT.scope(7, async {
-            assert_eq!(tenant(), Some(7));
-            let closure = cpu.spawn_cpu(tenant).await.unwrap();
-            let future = cpu.spawn(async move { tenant() }).await.unwrap();
-            let io = cpu
-                .handle()
-                .spawn_io(async move { tenant() })
-                .await
-                .unwrap();
-            [closure, future, io]
-        }));
-        assert_eq!(seen, [None; 3]);
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let tenant = || TENANT.try_with(|tenant| *tenant).ok();
+    let seen = io.block_on(TENANT.scope(7, async {
+        assert_eq!(tenant(), Some(7));
+        let closure = cpu.spawn_cpu(tenant).await.unwrap();
+        let future = cpu.spawn(async move { tenant() }).await.unwrap();
+        let io = cpu
+            .handle()
+            .spawn_io(async move { tenant() })
+            .await
+            .unwrap();
+        [closure, future, io]
+    }));
+    assert_eq!(seen, [None; 3]);
 
-        // One that the job sets itself is its own, through all its polls.
-        let own = cpu.spawn(TENANT.scope(8, async move {
-            tokio::task::yield_now().await;
-            tenant()
-        }));
-        assert_eq!(own.wait().unwrap(), Some(8));
-    });
+    // One that the job sets itself is its own, through all its polls.
+    let own = cpu.spawn(TENANT.scope(8, async move {
+        tokio::task::yield_now().await;
+        tenant()
+    }));
+    assert_eq!(own.wait().unwrap(), Some(8));
 }
 
 /// `spawn_cpu(|| async { .. })` compiles and computes nothing. The only test
@@ -186,7 +180,7 @@ fn task_locals_are_not_inherited() {
 #[test]
 fn a_closure_that_returns_an_async_block_is_warned_of_once() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let (unpolled, lines) = Log::during(|| {
         cpu.spawn_cpu(|| 1).wait().unwrap();
         cpu.spawn_cpu(|| async { 2 }).detach();
@@ -220,7 +214,7 @@ impl<S: Subscriber> Layer<S> for PanicsOnEnter {
 fn a_subscriber_that_panics_at_the_drop_of_a_spawn_io_changes_no_error() {
     let _limit = support::time_limit();
     let io = support::turns::current_thread();
-    let cpu = support::cpu_lane(BOTH[0], 1, io.handle());
+    let cpu = support::cpu_lane(1, io.handle());
     let panics = PanicsOnEnter::default();
     let error = with_default(Registry::default().with(panics.clone()), || {
         let value = PanicsOnDrop;
@@ -251,7 +245,7 @@ impl<S: Subscriber> Layer<S> for PanicsOnClose {
 fn a_subscriber_that_panics_at_a_span_s_end_loses_no_output_of_spawn_io() {
     let _limit = support::time_limit();
     let io = support::turns::current_thread();
-    let cpu = support::cpu_lane(BOTH[0], 1, io.handle());
+    let cpu = support::cpu_lane(1, io.handle());
     let subscriber = Registry::default().with(PanicsOnClose);
     let output = with_default(subscriber, || {
         let span = tracing::info_span!("request");

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Stuck, cpu_lane, lanes, on_both, time_limit, with_both};
+use crate::support::{Stuck, cpu_lane, lanes, time_limit};
 use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop;
-use twolane_core::{Backend, Builder, CpuRuntime, Handle, Priority};
+use twolane_core::{Builder, CpuRuntime, Handle, Priority};
 
 /// Tokio gives a turn 128. Twice as many is a bound that leaves it some freedom.
 const PER_TURN: usize = 256;
@@ -28,16 +28,15 @@ fn is_fair<F>(things: usize, set: fn(Builder) -> Builder, reader: impl Fn(&Handl
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = CpuRuntime::builder().backend(backend).worker_threads(1);
-        let cpu = set(cpu.io_handle(io.handle().clone())).build().unwrap();
-        let turns = turns_of_another(&io, reader(cpu.handle()));
-        assert!(
-            turns >= things / PER_TURN,
-            "{turns} turns for the other task in {things} ready ones"
-        );
-    });
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = CpuRuntime::builder().worker_threads(1);
+    let cpu = set(cpu.io_handle(io.handle().clone())).build().unwrap();
+    let turns = turns_of_another(&io, reader(cpu.handle()));
+    assert!(
+        turns >= things / PER_TURN,
+        "{turns} turns for the other task in {things} ready ones"
+    );
 }
 
 #[test]
@@ -100,31 +99,29 @@ fn a_loop_over_free_places_lets_others_have_turns() {
 /// not renewed. The 129th wait never returned, since `Task::poll` found no budget left.
 #[test]
 fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
-    with_both(|backend| {
-        // A thread of its own does the waiting, and a lane of its own the I/O.
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let cpu = CpuRuntime::builder()
-            .backend(backend)
-            .worker_threads(1)
-            .io_handle(io.handle().clone());
-        let cpu = cpu.build().unwrap();
-        let waits = |cpu: &twolane_core::Handle| {
-            for n in 0..200 {
-                let task = cpu.spawn_cpu(move || n);
-                // Async code may wait for what has ended.
-                wait_until(|| task.is_finished());
-                assert_eq!(task.wait().unwrap(), n);
-                drop(cpu.reserve().wait().unwrap());
-            }
-        };
-        // On the thread of a `block_on`, and in a task.
-        io.block_on(async { waits(cpu.handle()) });
-        let handle = cpu.handle().clone();
-        let in_a_task = async move { waits(&handle) };
-        let other = current_thread();
-        other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
-        assert!(cpu.shutdown().wait().is_empty());
-    });
+    let _limit = time_limit();
+    // A thread of its own does the waiting, and a lane of its own the I/O.
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let cpu = CpuRuntime::builder()
+        .worker_threads(1)
+        .io_handle(io.handle().clone());
+    let cpu = cpu.build().unwrap();
+    let waits = |cpu: &twolane_core::Handle| {
+        for n in 0..200 {
+            let task = cpu.spawn_cpu(move || n);
+            // Async code may wait for what has ended.
+            wait_until(|| task.is_finished());
+            assert_eq!(task.wait().unwrap(), n);
+            drop(cpu.reserve().wait().unwrap());
+        }
+    };
+    // On the thread of a `block_on`, and in a task.
+    io.block_on(async { waits(cpu.handle()) });
+    let handle = cpu.handle().clone();
+    let in_a_task = async move { waits(&handle) };
+    let other = current_thread();
+    other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
+    assert!(cpu.shutdown().wait().is_empty());
 }
 
 /// Tokio wakes a task that has used up its budget only when its worker has run out of
@@ -133,35 +130,35 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
 fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     const ITEMS: usize = 300;
     const JOBS: usize = 200;
-    on_both(1, |lanes| {
-        let stuck = Stuck::start(lanes.cpu.handle());
-        let mut receiver = full(ITEMS);
-        let ran = Arc::new(AtomicUsize::new(0));
-        let before = ran.clone();
-        let reads = lanes.cpu.spawn(async move {
-            for _ in 0..ITEMS {
-                receiver.recv().await.unwrap();
-            }
-            before.load(SeqCst)
-        });
-        let others: Vec<_> = (0..JOBS)
-            .map(|_| {
-                let ran = ran.clone();
-                lanes.cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst))
-            })
-            .collect();
-        stuck.end();
-        // It yields twice, and after each at most eight jobs pass it. It starts first.
-        let before = reads.wait().unwrap();
-        let passed = 1..=16;
-        assert!(
-            passed.contains(&before),
-            "{before} of {JOBS} jobs went before it"
-        );
-        for other in others {
-            other.wait().unwrap();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let stuck = Stuck::start(lanes.cpu.handle());
+    let mut receiver = full(ITEMS);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let before = ran.clone();
+    let reads = lanes.cpu.spawn(async move {
+        for _ in 0..ITEMS {
+            receiver.recv().await.unwrap();
         }
+        before.load(SeqCst)
     });
+    let others: Vec<_> = (0..JOBS)
+        .map(|_| {
+            let ran = ran.clone();
+            lanes.cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst))
+        })
+        .collect();
+    stuck.end();
+    // It yields twice, and after each at most eight jobs pass it. It starts first.
+    let before = reads.wait().unwrap();
+    let passed = 1..=16;
+    assert!(
+        passed.contains(&before),
+        "{before} of {JOBS} jobs went before it"
+    );
+    for other in others {
+        other.wait().unwrap();
+    }
 }
 
 /// A channel with so many items.
@@ -183,50 +180,47 @@ fn closures_have_no_budget() {
         let all = async move { while receiver.recv().await.is_some() {} };
         futures::executor::block_on(all);
     }
-    with_both(|backend| {
-        let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        for panics in [false, true] {
-            let spends = async move {
-                while coop::has_budget_remaining() {
-                    coop::consume_budget().await;
-                }
-                assert!(!panics, "with its budget used up");
-            };
-            assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
-            cpu.spawn_cpu(drain).wait().unwrap();
-            if backend == Backend::Rayon {
-                cpu.install(drain).unwrap();
-            }
-        }
-    });
-}
-
-/// Inside `block_in_place`, `futures::executor::block_on(receiver.recv())` waited for ever on
-/// rayon, once the poll had used up its budget: to Tokio, that thread is none of its own, and
-/// keeps the budget. What docs/backends.md names instead works on both.
-#[test]
-fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
-    const ITEMS: usize = 300;
-    on_both(1, |lanes| {
-        let io = lanes.io.handle().clone();
-        let future = async move {
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    for panics in [false, true] {
+        let spends = async move {
             while coop::has_budget_remaining() {
                 coop::consume_budget().await;
             }
-            tokio::task::block_in_place(|| {
-                let read = |items| async move {
-                    let mut receiver = full(items);
-                    while receiver.recv().await.is_some() {}
-                };
-                futures::executor::block_on(coop::unconstrained(read(ITEMS)));
-                io.block_on(read(ITEMS));
-                let mut receiver = full(ITEMS);
-                while receiver.blocking_recv().is_some() {}
-            });
+            assert!(!panics, "with its budget used up");
         };
-        lanes.cpu.spawn(future).wait().unwrap();
-    });
+        assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
+        cpu.spawn_cpu(drain).wait().unwrap();
+        cpu.install(drain).unwrap();
+    }
+}
+
+/// Inside `block_in_place`, `futures::executor::block_on(receiver.recv())` waited for ever on
+/// a thread of the lane, once the poll had used up its budget: to Tokio, that thread is none of its
+/// own, and keeps the budget. What docs/in_a_job.md names instead works.
+#[test]
+fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
+    const ITEMS: usize = 300;
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let io = lanes.io.handle().clone();
+    let future = async move {
+        while coop::has_budget_remaining() {
+            coop::consume_budget().await;
+        }
+        tokio::task::block_in_place(|| {
+            let read = |items| async move {
+                let mut receiver = full(items);
+                while receiver.recv().await.is_some() {}
+            };
+            futures::executor::block_on(coop::unconstrained(read(ITEMS)));
+            io.block_on(read(ITEMS));
+            let mut receiver = full(ITEMS);
+            while receiver.blocking_recv().is_some() {}
+        });
+    };
+    lanes.cpu.spawn(future).wait().unwrap();
 }
 
 /// It took two: the task's, and that of Tokio's own join handle below it.
@@ -234,7 +228,7 @@ fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
 fn a_finished_spawn_io_takes_one_unit_of_the_budget() {
     let _limit = time_limit();
     let io = current_thread();
-    let cpu = cpu_lane(BOTH[0], 1, io.handle());
+    let cpu = cpu_lane(1, io.handle());
     io.block_on(async {
         let mut tasks: Vec<_> = (0..200)
             .map(|n| cpu.handle().spawn_io(async move { n }))

@@ -7,11 +7,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
-use crate::support::{
-    self, BOTH, Dropped, Stuck, lanes, lanes_with, on_both, suspended, time_limit, with_both,
-};
+use crate::support::{self, Dropped, Stuck, lanes, lanes_with, suspended, time_limit};
 use futures::FutureExt;
-use twolane_core::{Backend, Cancelled, Handle, JobContext, JoinErrorKind, Priority, Task};
+use twolane_core::{Cancelled, Handle, JobContext, JoinErrorKind, Priority, Task};
 
 const NEVER: Duration = Duration::from_secs(3_600);
 
@@ -34,8 +32,8 @@ fn submit(cpu: &Handle, is_closure: bool, captured: Dropped) -> Task<()> {
 #[test]
 fn a_queued_job_that_ends_is_dropped_on_its_lane() {
     let _limit = time_limit();
-    for (backend, is_closure) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let lanes = lanes(backend, 1);
+    for is_closure in [true, false] {
+        let lanes = lanes(1);
         let cpu = lanes.cpu.handle().clone();
         let stuck = Stuck::start(&cpu);
         let (dropped, drops) = mpsc::channel();
@@ -86,8 +84,8 @@ impl Drop for DropsLate {
 #[test]
 fn what_has_begun_is_gone_when_its_aborted_task_ends() {
     let _limit = time_limit();
-    for (backend, is_suspended) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let lanes = lanes(backend, 1);
+    for is_suspended in [true, false] {
+        let lanes = lanes(1);
         let cpu = lanes.cpu.handle().clone();
         let (go, let_go) = mpsc::channel();
         let is_gone = Arc::<AtomicBool>::default();
@@ -122,8 +120,8 @@ fn what_has_begun_is_gone_when_its_aborted_task_ends() {
 #[test]
 fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
     let _limit = time_limit();
-    for (backend, by_drop) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let lanes = lanes(backend, 1);
+    for by_drop in [true, false] {
+        let lanes = lanes(1);
         let (dropped, drops) = mpsc::channel();
         let task = suspended(lanes.cpu.handle(), Dropped(dropped));
         if by_drop {
@@ -140,7 +138,7 @@ fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
 #[test]
 fn rayon_children_see_the_cancel_through_their_context() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 2);
+    let lanes = lanes(2);
     let (started, running) = mpsc::channel();
     let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
         let sees = || wait_until(|| job.checkpoint().is_err());
@@ -161,32 +159,32 @@ fn the_error_says_why() {
         job.checkpoint()?;
         Ok(7)
     }
-    on_both(1, |lanes| {
-        let (told, tells) = mpsc::channel::<(Cancelled, String)>();
-        let (started, running) = mpsc::channel();
-        let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
-            assert_eq!(parse(job).unwrap(), 7);
-            started.send(()).unwrap();
-            wait_until(|| job.checkpoint().is_err());
-            let error = parse(job).unwrap_err().to_string();
-            let why = job.checkpoint().unwrap_err();
-            told.send((why, error)).unwrap();
-            job.checkpoint()?;
-            Ok(())
-        });
-        running.recv().unwrap();
-        let shutdown = lanes.cpu.shutdown();
-        let (why, error) = tells.recv().unwrap();
-        assert_eq!(
-            why.to_string(),
-            "the job is to end: the CPU lane was shut down, or its CpuRuntime dropped, before the job ended"
-        );
-        assert!(error.contains("shut down"), "{error}");
-        let error = task.wait().unwrap_err();
-        assert_eq!(error.kind(), JoinErrorKind::Shutdown);
-        assert!(error.is_unavailable());
-        shutdown.wait();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let (told, tells) = mpsc::channel::<(Cancelled, String)>();
+    let (started, running) = mpsc::channel();
+    let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
+        assert_eq!(parse(job).unwrap(), 7);
+        started.send(()).unwrap();
+        wait_until(|| job.checkpoint().is_err());
+        let error = parse(job).unwrap_err().to_string();
+        let why = job.checkpoint().unwrap_err();
+        told.send((why, error)).unwrap();
+        job.checkpoint()?;
+        Ok(())
     });
+    running.recv().unwrap();
+    let shutdown = lanes.cpu.shutdown();
+    let (why, error) = tells.recv().unwrap();
+    assert_eq!(
+        why.to_string(),
+        "the job is to end: the CPU lane was shut down, or its CpuRuntime dropped, before the job ended"
+    );
+    assert!(error.contains("shut down"), "{error}");
+    let error = task.wait().unwrap_err();
+    assert_eq!(error.kind(), JoinErrorKind::Shutdown);
+    assert!(error.is_unavailable());
+    shutdown.wait();
 }
 
 /// A job's context may be held for longer than the job runs. One that has ended can't be cancelled
@@ -195,8 +193,8 @@ fn the_error_says_why() {
 #[test]
 fn what_a_finished_job_left_behind_is_not_told_to_end() {
     let _limit = time_limit();
-    for (backend, takes_output) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let lanes = lanes(backend, 1);
+    for takes_output in [true, false] {
+        let lanes = lanes(1);
         // A submission after its deadline is refused: then once more, with more time.
         let times = [100, 10_000].map(Duration::from_millis);
         let ended = times.into_iter().find_map(|time| {
@@ -227,40 +225,39 @@ fn what_a_finished_job_left_behind_is_not_told_to_end() {
 /// All that a handle with a deadline submits has it, and the earlier one of two holds.
 #[test]
 fn a_handle_gives_its_deadline_to_each_of_its_jobs() {
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |lane| lane.queue_limit(Priority::Normal, 2));
-        let cpu = lanes.cpu.handle().clone();
-        let late = cpu.with_deadline(Instant::now());
-        let late = late.with_deadline(Instant::now() + NEVER).with_name("late");
-        assert!(is_expired(late.spawn_cpu(|| ())));
-        assert!(is_expired(late.spawn_cpu_with(|_| Ok(()))));
-        assert!(is_expired(late.spawn(async {})));
-        assert!(is_expired(late.try_reserve().unwrap().spawn_cpu(|| ())));
-        assert!(is_expired(late.reserve().wait().unwrap().spawn(async {})));
-        // At another priority, too. None of them keeps a permit.
-        let high = late.with_priority(Priority::High);
-        assert!(is_expired(high.spawn_cpu(|| ())));
-        assert_eq!(cpu.metrics().permits_in_use, 0);
-        assert_eq!(cpu.metrics().submitted, 0);
-    });
+    let _limit = time_limit();
+    let lanes = lanes_with(1, |lane| lane.queue_limit(Priority::Normal, 2));
+    let cpu = lanes.cpu.handle().clone();
+    let late = cpu.with_deadline(Instant::now());
+    let late = late.with_deadline(Instant::now() + NEVER).with_name("late");
+    assert!(is_expired(late.spawn_cpu(|| ())));
+    assert!(is_expired(late.spawn_cpu_with(|_| Ok(()))));
+    assert!(is_expired(late.spawn(async {})));
+    assert!(is_expired(late.try_reserve().unwrap().spawn_cpu(|| ())));
+    assert!(is_expired(late.reserve().wait().unwrap().spawn(async {})));
+    // At another priority, too. None of them keeps a permit.
+    let high = late.with_priority(Priority::High);
+    assert!(is_expired(high.spawn_cpu(|| ())));
+    assert_eq!(cpu.metrics().permits_in_use, 0);
+    assert_eq!(cpu.metrics().submitted, 0);
 }
 
 /// What has begun submits without its deadline.
 #[test]
 fn a_nested_job_has_no_deadline() {
-    on_both(1, |lanes| {
-        let times = [100, 10_000].map(Duration::from_millis);
-        let nested = times.into_iter().find_map(|time| {
-            let deadline = Instant::now() + time;
-            let soon = lanes.cpu.handle().with_deadline(deadline);
-            let nested = soon.spawn_cpu(move || {
-                wait_until(|| Instant::now() > deadline);
-                twolane_core::spawn_cpu(|| 8)
-            });
-            // An error: it came too late to begin.
-            nested.wait().ok()
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let times = [100, 10_000].map(Duration::from_millis);
+    let nested = times.into_iter().find_map(|time| {
+        let deadline = Instant::now() + time;
+        let soon = lanes.cpu.handle().with_deadline(deadline);
+        let nested = soon.spawn_cpu(move || {
+            wait_until(|| Instant::now() > deadline);
+            twolane_core::spawn_cpu(|| 8)
         });
-        let nested = nested.expect("it never begins");
-        assert_eq!(nested.wait().unwrap(), 8);
+        // An error: it came too late to begin.
+        nested.wait().ok()
     });
+    let nested = nested.expect("it never begins");
+    assert_eq!(nested.wait().unwrap(), 8);
 }

@@ -6,7 +6,7 @@
 
 use std::thread;
 
-use crate::support::on_both;
+use crate::support::{lanes, time_limit};
 use twolane_core::Task;
 
 const CAPTURED: usize = 1 << 20;
@@ -25,43 +25,43 @@ fn on_large_stack(test: impl FnOnce() + Send) {
 
 #[test]
 fn what_a_job_captures_may_fill_half_of_a_stack() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        on_large_stack(|| {
-            let large = [1_u8; CAPTURED];
-            let permit = || cpu.try_reserve().unwrap();
-            let tasks: [Task<bool>; 7] = [
-                cpu.spawn_cpu(move || is_whole(large)),
-                cpu.spawn_cpu_with(move |_| Ok(is_whole(large))),
-                cpu.spawn(async move { large[CAPTURED - 1] == 1 }),
-                permit().spawn_cpu(move || is_whole(large)),
-                permit().spawn_cpu_with(move |_| Ok(is_whole(large))),
-                permit().spawn(async move { large[0] == 1 }),
-                cpu.spawn_io(async move { large[0] == 1 }),
-            ];
-            for task in tasks {
-                assert!(task.wait().unwrap());
-            }
-            drop(cpu.spawn_cpu(move || is_whole(large)));
-        });
-        assert!(lanes.cpu.shutdown().wait().is_empty());
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    on_large_stack(|| {
+        let large = [1_u8; CAPTURED];
+        let permit = || cpu.try_reserve().unwrap();
+        let tasks: [Task<bool>; 7] = [
+            cpu.spawn_cpu(move || is_whole(large)),
+            cpu.spawn_cpu_with(move |_| Ok(is_whole(large))),
+            cpu.spawn(async move { large[CAPTURED - 1] == 1 }),
+            permit().spawn_cpu(move || is_whole(large)),
+            permit().spawn_cpu_with(move |_| Ok(is_whole(large))),
+            permit().spawn(async move { large[0] == 1 }),
+            cpu.spawn_io(async move { large[0] == 1 }),
+        ];
+        for task in tasks {
+            assert!(task.wait().unwrap());
+        }
+        drop(cpu.spawn_cpu(move || is_whole(large)));
     });
+    assert!(lanes.cpu.shutdown().wait().is_empty());
 }
 
 #[test]
 fn an_output_may_be_as_large_as_that_of_a_tokio_task() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        on_large_stack(|| {
-            let tasks = [
-                cpu.spawn_cpu(|| [1_u8; RETURNED]),
-                cpu.spawn_cpu_with(|_| Ok([1_u8; RETURNED])),
-                cpu.spawn(async { [1_u8; RETURNED] }),
-                cpu.spawn_io(async { [1_u8; RETURNED] }),
-            ];
-            for task in tasks {
-                assert!(is_whole(task.wait().unwrap()));
-            }
-        });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    on_large_stack(|| {
+        let tasks = [
+            cpu.spawn_cpu(|| [1_u8; RETURNED]),
+            cpu.spawn_cpu_with(|_| Ok([1_u8; RETURNED])),
+            cpu.spawn(async { [1_u8; RETURNED] }),
+            cpu.spawn_io(async { [1_u8; RETURNED] }),
+        ];
+        for task in tasks {
+            assert!(is_whole(task.wait().unwrap()));
+        }
     });
 }

@@ -8,7 +8,7 @@ use futures::executor::block_on_stream;
 use futures::stream;
 use twolane_core::{JoinError, JoinErrorKind, Task};
 
-use crate::support::{BOTH, cpu_lane, lanes, on_both, suspended, time_limit, with_both};
+use crate::support::{cpu_lane, lanes, suspended, time_limit};
 
 async fn or_unwind<T>(task: Task<T>) -> T {
     task.await.unwrap_or_else(|error| error.resume_unwind())
@@ -38,65 +38,63 @@ fn a_shutdown_is_passed_on_without_a_panic() {
         }
         before(panic);
     }));
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let inner = cpu_lane(backend, 1, lanes.io.handle());
-        let start = || suspended(inner.handle(), ());
-        let jobs = [
-            lanes.cpu.spawn(or_unwind(start())),
-            lanes.cpu.spawn(by_a_task_of_tokio(start())),
-            lanes.cpu.handle().spawn_io(or_unwind(start())),
-            lanes.cpu.spawn_cpu({
-                let job = start();
-                || job.wait().unwrap_or_else(|error| error.resume_unwind())
-            }),
-        ];
-        inner.shutdown_background();
-        for job in jobs {
-            let error = job.wait().unwrap_err();
-            assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
-        }
-        let metrics = lanes.cpu.handle().metrics();
-        assert_eq!(
-            (metrics.submitted, metrics.dropped, metrics.panicked),
-            (3, 3, 0)
-        );
-        assert_eq!((metrics.running, metrics.suspended), (0, 0));
+    let lanes = lanes(1);
+    let inner = cpu_lane(1, lanes.io.handle());
+    let start = || suspended(inner.handle(), ());
+    let jobs = [
+        lanes.cpu.spawn(or_unwind(start())),
+        lanes.cpu.spawn(by_a_task_of_tokio(start())),
+        lanes.cpu.handle().spawn_io(or_unwind(start())),
+        lanes.cpu.spawn_cpu({
+            let job = start();
+            || job.wait().unwrap_or_else(|error| error.resume_unwind())
+        }),
+    ];
+    inner.shutdown_background();
+    for job in jobs {
+        let error = job.wait().unwrap_err();
+        assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
     }
+    let metrics = lanes.cpu.handle().metrics();
+    assert_eq!(
+        (metrics.submitted, metrics.dropped, metrics.panicked),
+        (3, 3, 0)
+    );
+    assert_eq!((metrics.running, metrics.suspended), (0, 0));
+
     assert_eq!(PANICS.load(SeqCst), 0);
 }
 
 /// To its reader it was a panic, of "a payload that is not text".
 #[test]
 fn a_stream_passes_a_shutdown_on_as_such() {
-    with_both(|backend| {
-        let lanes = lanes(backend, 1);
-        let inner = cpu_lane(backend, 1, lanes.io.handle());
-        let part = inner.spawn(pending::<()>());
-        let items = lanes
-            .cpu
-            .handle()
-            .stream_from_cpu(stream::once(or_unwind(part)), 1, |()| 1);
-        inner.shutdown_background();
-        let error = block_on_stream(items).next().unwrap().unwrap_err();
-        assert!(!error.is_panic(), "{error}");
-        let text = error.to_string();
-        assert!(text.contains("the CPU lane was shut down"), "{text}");
-        let metrics = lanes.cpu.handle().metrics();
-        assert_eq!(metrics.panicked, 0);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let inner = cpu_lane(1, lanes.io.handle());
+    let part = inner.spawn(pending::<()>());
+    let items = lanes
+        .cpu
+        .handle()
+        .stream_from_cpu(stream::once(or_unwind(part)), 1, |()| 1);
+    inner.shutdown_background();
+    let error = block_on_stream(items).next().unwrap().unwrap_err();
+    assert!(!error.is_panic(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("the CPU lane was shut down"), "{text}");
+    let metrics = lanes.cpu.handle().metrics();
+    assert_eq!(metrics.panicked, 0);
 }
 
 #[test]
 fn a_cancel_and_a_panic_are_passed_on_as_such() {
-    on_both(1, |lanes| {
-        let part = lanes.cpu.spawn(pending::<()>());
-        part.abort();
-        let cancelled = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
-        assert!(cancelled.is_cancelled(), "{cancelled}");
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let part = lanes.cpu.spawn(pending::<()>());
+    part.abort();
+    let cancelled = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
+    assert!(cancelled.is_cancelled(), "{cancelled}");
 
-        let part: Task<()> = lanes.cpu.spawn_cpu(|| panic::panic_any(7_u32));
-        let error: JoinError = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
-        assert_eq!(*error.into_panic().downcast::<u32>().unwrap(), 7);
-    });
+    let part: Task<()> = lanes.cpu.spawn_cpu(|| panic::panic_any(7_u32));
+    let error: JoinError = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
+    assert_eq!(*error.into_panic().downcast::<u32>().unwrap(), 7);
 }

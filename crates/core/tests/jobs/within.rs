@@ -6,7 +6,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, cpu_lane, on_both, with_both};
+use crate::support::{Dropped, Stuck, cpu_lane, lanes, time_limit};
 use futures::executor::block_on;
 use twolane_core::JoinErrorKind;
 
@@ -16,93 +16,92 @@ const NEVER: Duration = Duration::from_secs(3_600);
 /// The awaiter is on no runtime.
 #[test]
 fn the_time_is_up() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let (tells, told) = mpsc::channel();
-        let running = cpu.spawn_cpu_with(move |job| {
-            tells.send("begun").unwrap();
-            wait_until(|| job.checkpoint().is_err());
-            tells.send("ended").unwrap();
-            job.checkpoint()
-        });
-        // If it had not begun in time, it would never run.
-        assert_eq!(told.recv().unwrap(), "begun");
-        let late = block_on(running.within(SOON)).unwrap_err();
-        assert!(late.kind() == JoinErrorKind::Expired && late.is_unavailable());
-        assert_eq!(told.recv().unwrap(), "ended");
-
-        let stuck = Stuck::start(&cpu);
-        let (dropped, drops) = mpsc::channel();
-        let captured = Dropped(dropped);
-        let queued = cpu.spawn_cpu(move || drop(captured));
-        let late = block_on(queued.within(SOON)).unwrap_err();
-        assert_eq!(late.kind(), JoinErrorKind::Expired);
-        assert!(drops.try_recv().is_err(), "its lane drops it");
-        stuck.end();
-        drops.recv().unwrap();
-
-        let waits = lanes.io.block_on(async {
-            let waits = cpu.spawn_io(pending::<()>());
-            waits.within(SOON).await
-        });
-        assert_eq!(waits.unwrap_err().kind(), JoinErrorKind::Expired);
-        assert_eq!(cpu.metrics().cancelled, 2);
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let (tells, told) = mpsc::channel();
+    let running = cpu.spawn_cpu_with(move |job| {
+        tells.send("begun").unwrap();
+        wait_until(|| job.checkpoint().is_err());
+        tells.send("ended").unwrap();
+        job.checkpoint()
     });
+    // If it had not begun in time, it would never run.
+    assert_eq!(told.recv().unwrap(), "begun");
+    let late = block_on(running.within(SOON)).unwrap_err();
+    assert!(late.kind() == JoinErrorKind::Expired && late.is_unavailable());
+    assert_eq!(told.recv().unwrap(), "ended");
+
+    let stuck = Stuck::start(&cpu);
+    let (dropped, drops) = mpsc::channel();
+    let captured = Dropped(dropped);
+    let queued = cpu.spawn_cpu(move || drop(captured));
+    let late = block_on(queued.within(SOON)).unwrap_err();
+    assert_eq!(late.kind(), JoinErrorKind::Expired);
+    assert!(drops.try_recv().is_err(), "its lane drops it");
+    stuck.end();
+    drops.recv().unwrap();
+
+    let waits = lanes.io.block_on(async {
+        let waits = cpu.spawn_io(pending::<()>());
+        waits.within(SOON).await
+    });
+    assert_eq!(waits.unwrap_err().kind(), JoinErrorKind::Expired);
+    assert_eq!(cpu.metrics().cancelled, 2);
 }
 
 #[test]
 fn the_job_ends_in_time() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        assert_eq!(block_on(cpu.spawn_cpu(|| 42).within(NEVER)).unwrap(), 42);
-        let panics = cpu.spawn_cpu(|| panic!("in time"));
-        assert!(block_on(panics.within(NEVER)).unwrap_err().is_panic());
-        drop(cpu.spawn(pending::<()>()).within(NEVER));
-        wait_until(|| cpu.metrics().cancelled == 1);
-        drop(lanes.cpu);
-        // It needs no timer.
-        let refused = block_on(cpu.spawn_cpu(|| ()).within(NEVER)).unwrap_err();
-        assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
-        assert!(
-            refused.to_string().contains("keep it in `main`"),
-            "{refused}"
-        );
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    assert_eq!(block_on(cpu.spawn_cpu(|| 42).within(NEVER)).unwrap(), 42);
+    let panics = cpu.spawn_cpu(|| panic!("in time"));
+    assert!(block_on(panics.within(NEVER)).unwrap_err().is_panic());
+    drop(cpu.spawn(pending::<()>()).within(NEVER));
+    wait_until(|| cpu.metrics().cancelled == 1);
+    drop(lanes.cpu);
+    // It needs no timer.
+    let refused = block_on(cpu.spawn_cpu(|| ()).within(NEVER)).unwrap_err();
+    assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
+    assert!(
+        refused.to_string().contains("keep it in `main`"),
+        "{refused}"
+    );
 }
 
 /// The timer was that of the I/O runtime: its end was a panic in each awaiter whose job ran on.
 #[test]
 fn the_time_is_up_whatever_becomes_of_the_io_runtime() {
-    on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let [before, after] = [(); 2].map(|()| Stuck::<()>::start(&cpu).split());
-        let mut limited = Box::pin(before.0.within(SOON.max(Duration::from_millis(20))));
-        let mut cx = Context::from_waker(Waker::noop());
-        let _ = limited.as_mut().poll(&mut cx);
-        drop(lanes.io);
-        for late in [block_on(limited), block_on(after.0.within(SOON))] {
-            assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
-        }
-    });
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    let [before, after] = [(); 2].map(|()| Stuck::<()>::start(&cpu).split());
+    let mut limited = Box::pin(before.0.within(SOON.max(Duration::from_millis(20))));
+    let mut cx = Context::from_waker(Waker::noop());
+    let _ = limited.as_mut().poll(&mut cx);
+    drop(lanes.io);
+    for late in [block_on(limited), block_on(after.0.within(SOON))] {
+        assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
+    }
 }
 
 /// It never was: no thread drove the timer.
 #[test]
 fn the_time_is_up_though_no_thread_drives_the_io_runtime() {
-    with_both(|backend| {
-        let io = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let lane = cpu_lane(backend, 1, io.handle());
-        let late = block_on(lane.spawn(pending::<()>()).within(SOON));
-        assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
-        // On a thread of the lane as well.
-        let cpu = lane.handle().clone();
-        let waits = lane.spawn(async move { cpu.spawn(pending::<()>()).within(SOON).await });
-        let late = waits.wait().unwrap();
-        assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
-    });
+    let _limit = time_limit();
+    let io = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let lane = cpu_lane(1, io.handle());
+    let late = block_on(lane.spawn(pending::<()>()).within(SOON));
+    assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
+    // On a thread of the lane as well.
+    let cpu = lane.handle().clone();
+    let waits = lane.spawn(async move { cpu.spawn(pending::<()>()).within(SOON).await });
+    let late = waits.wait().unwrap();
+    assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
 }
 
 /// A waker of the user's that panics is logged, and the others are woken.
@@ -114,23 +113,23 @@ fn a_waker_that_panics_ends_no_timer() {
             panic!("the waker panics");
         }
     }
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let panics = Waker::from(Arc::new(Panics));
-        let mut first = Box::pin(cpu.spawn(pending::<()>()).within(SOON));
-        assert!(
-            first
-                .as_mut()
-                .poll(&mut Context::from_waker(&panics))
-                .is_pending()
-        );
-        for _ in 0..2 {
-            let late = block_on(cpu.spawn(pending::<()>()).within(SOON)).unwrap_err();
-            assert_eq!(late.kind(), JoinErrorKind::Expired);
-        }
-        let late = block_on(first).unwrap_err();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let panics = Waker::from(Arc::new(Panics));
+    let mut first = Box::pin(cpu.spawn(pending::<()>()).within(SOON));
+    assert!(
+        first
+            .as_mut()
+            .poll(&mut Context::from_waker(&panics))
+            .is_pending()
+    );
+    for _ in 0..2 {
+        let late = block_on(cpu.spawn(pending::<()>()).within(SOON)).unwrap_err();
         assert_eq!(late.kind(), JoinErrorKind::Expired);
-    });
+    }
+    let late = block_on(first).unwrap_err();
+    assert_eq!(late.kind(), JoinErrorKind::Expired);
 }
 
 /// A service awaits each of its jobs within a time that none of them takes: what an awaiter has left
@@ -141,36 +140,36 @@ fn what_is_awaited_in_time_leaves_nothing() {
     impl Wake for Awaiter {
         fn wake(self: Arc<Self>) {}
     }
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let awaiter = Arc::new(Awaiter);
-        let waker = Waker::from(awaiter.clone());
-        let limited = || {
-            let mut limited = Box::pin(cpu.spawn(pending::<()>()).within(NEVER));
-            assert!(
-                limited
-                    .as_mut()
-                    .poll(&mut Context::from_waker(&waker))
-                    .is_pending()
-            );
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let awaiter = Arc::new(Awaiter);
+    let waker = Waker::from(awaiter.clone());
+    let limited = || {
+        let mut limited = Box::pin(cpu.spawn(pending::<()>()).within(NEVER));
+        assert!(
             limited
-        };
-        let mut waiting: Vec<_> = (0..100).map(|_| limited()).collect();
-        assert!(Arc::strong_count(&awaiter) > 100);
-        waiting.clear();
-        wait_until(|| Arc::strong_count(&awaiter) == 2);
-    });
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        limited
+    };
+    let mut waiting: Vec<_> = (0..100).map(|_| limited()).collect();
+    assert!(Arc::strong_count(&awaiter) > 100);
+    waiting.clear();
+    wait_until(|| Arc::strong_count(&awaiter) == 2);
 }
 
 #[test]
 fn a_call_says_shut_down() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        lanes.cpu.shutdown_background();
-        drop(lanes.cpu);
-        let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err().to_string();
-        assert!(refused.contains("was shut down"), "{refused}");
-        let full = cpu.try_reserve().unwrap_err().to_string();
-        assert_eq!(full, refused);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    lanes.cpu.shutdown_background();
+    drop(lanes.cpu);
+    let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err().to_string();
+    assert!(refused.contains("was shut down"), "{refused}");
+    let full = cpu.try_reserve().unwrap_err().to_string();
+    assert_eq!(full, refused);
 }

@@ -10,17 +10,15 @@ use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::support::{self, Stuck, lanes_with, time_limit, with_both};
+use crate::support::{self, Stuck, lanes_with, time_limit};
 use futures::FutureExt;
 use futures::task::noop_waker;
 use twolane_core::future::Reserve;
-use twolane_core::{Backend, Handle, JoinErrorKind, Permit, Priority};
+use twolane_core::{Handle, JoinErrorKind, Permit, Priority};
 
 /// One thread, and room for so many jobs at Normal.
-pub(crate) fn limited(backend: Backend, limit: usize) -> support::Lanes {
-    lanes_with(backend, 1, |builder| {
-        builder.queue_limit(Priority::Normal, limit)
-    })
+pub(crate) fn limited(limit: usize) -> support::Lanes {
+    lanes_with(1, |builder| builder.queue_limit(Priority::Normal, limit))
 }
 
 /// Whether it has its place; if not, it waits from now on.
@@ -35,29 +33,28 @@ pub(crate) fn is_full(cpu: &Handle) -> bool {
 
 #[test]
 fn a_full_queue_refuses() {
-    with_both(|backend| {
-        let lanes = limited(backend, 2);
-        let cpu = lanes.cpu.handle().clone();
-        let running = Stuck::start(&cpu);
-        let queued = cpu.spawn_cpu(|| 1);
-        let full = cpu.try_reserve().unwrap_err();
-        assert!(
-            full.kind() == JoinErrorKind::QueueFull && full.is_unavailable(),
-            "{full}"
-        );
-        assert!(full.to_string().contains("Builder::queue_limit"), "{full}");
-        // The plain forms tell the task.
-        assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
-        assert!(cpu.spawn(async { 4 }).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
-        // Each priority has a limit of its own, or none.
-        let high = cpu.with_priority(Priority::High);
-        assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);
-        running.end();
-        assert_eq!(queued.wait().unwrap(), 1);
-        let permit = cpu.try_reserve().unwrap();
-        assert_eq!(permit.spawn_cpu(|| 6).wait().unwrap(), 6);
-        assert_eq!(cpu.metrics().rejected, 3);
-    });
+    let _limit = time_limit();
+    let lanes = limited(2);
+    let cpu = lanes.cpu.handle().clone();
+    let running = Stuck::start(&cpu);
+    let queued = cpu.spawn_cpu(|| 1);
+    let full = cpu.try_reserve().unwrap_err();
+    assert!(
+        full.kind() == JoinErrorKind::QueueFull && full.is_unavailable(),
+        "{full}"
+    );
+    assert!(full.to_string().contains("Builder::queue_limit"), "{full}");
+    // The plain forms tell the task.
+    assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
+    assert!(cpu.spawn(async { 4 }).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
+    // Each priority has a limit of its own, or none.
+    let high = cpu.with_priority(Priority::High);
+    assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);
+    running.end();
+    assert_eq!(queued.wait().unwrap(), 1);
+    let permit = cpu.try_reserve().unwrap();
+    assert_eq!(permit.spawn_cpu(|| 6).wait().unwrap(), 6);
+    assert_eq!(cpu.metrics().rejected, 3);
 }
 
 /// Tells at its drop whether the queue is full.
@@ -72,37 +69,35 @@ impl Drop for Asks {
 /// By a permit, since its deadline has passed.
 #[test]
 fn a_refused_job_has_its_place_until_its_captures_are_gone() {
-    with_both(|backend| {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        let permit = cpu.try_reserve().unwrap();
-        let (send, seen) = mpsc::channel();
-        let asks = Asks(cpu, send);
-        let late = permit.with_deadline(Instant::now());
-        let refused = late.spawn_cpu(move || drop(asks)).wait().unwrap_err();
-        assert_eq!(refused.kind(), JoinErrorKind::Expired);
-        assert!(seen.recv().unwrap());
-    });
+    let _limit = time_limit();
+    let lanes = limited(1);
+    let cpu = lanes.cpu.handle().clone();
+    let permit = cpu.try_reserve().unwrap();
+    let (send, seen) = mpsc::channel();
+    let asks = Asks(cpu, send);
+    let late = permit.with_deadline(Instant::now());
+    let refused = late.spawn_cpu(move || drop(asks)).wait().unwrap_err();
+    assert_eq!(refused.kind(), JoinErrorKind::Expired);
+    assert!(seen.recv().unwrap());
 }
 
 /// An awaiter of an aborted job has its answer before a thread has dropped the captures, and the
 /// place is theirs until then. `reserve` waits for it.
 #[test]
 fn a_place_is_free_when_the_captures_are_gone() {
-    with_both(|backend| {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        // It needs no place, and so does not take the only one.
-        let stuck = Stuck::start(&cpu.without_limit());
-        let queued = cpu.spawn_cpu(|| 1);
-        queued.abort();
-        assert!(queued.wait().unwrap_err().is_cancelled());
-        assert!(is_full(&cpu));
-        let mut reserve = cpu.reserve();
-        assert!(look(&mut reserve).is_pending());
-        stuck.end();
-        assert_eq!(reserve.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
-    });
+    let _limit = time_limit();
+    let lanes = limited(1);
+    let cpu = lanes.cpu.handle().clone();
+    // It needs no place, and so does not take the only one.
+    let stuck = Stuck::start(&cpu.without_limit());
+    let queued = cpu.spawn_cpu(|| 1);
+    queued.abort();
+    assert!(queued.wait().unwrap_err().is_cancelled());
+    assert!(is_full(&cpu));
+    let mut reserve = cpu.reserve();
+    assert!(look(&mut reserve).is_pending());
+    stuck.end();
+    assert_eq!(reserve.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
 }
 
 /// It took a second place, of which nothing told.
@@ -110,7 +105,7 @@ fn a_place_is_free_when_the_captures_are_gone() {
 #[should_panic(expected = "a `Reserve` was polled after it was ready")]
 fn a_reserve_is_not_to_be_polled_again() {
     let _limit = time_limit();
-    let lanes = limited(Backend::Rayon, 2);
+    let lanes = limited(2);
     let mut reserve = lanes.cpu.handle().reserve();
     let Poll::Ready(Ok(_permit)) = look(&mut reserve) else {
         panic!("there is a permit");
@@ -120,27 +115,24 @@ fn a_reserve_is_not_to_be_polled_again() {
 
 #[test]
 fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |builder| {
-            builder.queue_limit(Priority::Normal, 1)
+    let _limit = time_limit();
+    let lanes = lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1));
+    let cpu = lanes.cpu.handle().clone();
+    let job = cpu.spawn(async {
+        let in_io = twolane_core::spawn_io(async {
+            // The job that waits for this one holds the only permit.
+            let current = Handle::current();
+            let permit = current.try_reserve().unwrap();
+            permit.spawn_cpu(|| ()).await.unwrap();
+            current
         });
-        let cpu = lanes.cpu.handle().clone();
-        let job = cpu.spawn(async {
-            let in_io = twolane_core::spawn_io(async {
-                // The job that waits for this one holds the only permit.
-                let current = Handle::current();
-                let permit = current.try_reserve().unwrap();
-                permit.spawn_cpu(|| ()).await.unwrap();
-                current
-            });
-            in_io.await.unwrap()
-        });
-        let from_job = job.wait().unwrap();
-        let _held = cpu.try_reserve().unwrap();
-        assert!(from_job.try_reserve().is_err(), "its job has ended");
-        let without_limit = cpu.without_limit();
-        let _entered = without_limit.enter();
-        assert!(without_limit.try_reserve().is_ok());
-        assert!(cpu.try_reserve().is_err());
+        in_io.await.unwrap()
     });
+    let from_job = job.wait().unwrap();
+    let _held = cpu.try_reserve().unwrap();
+    assert!(from_job.try_reserve().is_err(), "its job has ended");
+    let without_limit = cpu.without_limit();
+    let _entered = without_limit.enter();
+    assert!(without_limit.try_reserve().is_ok());
+    assert!(cpu.try_reserve().is_err());
 }

@@ -1,15 +1,14 @@
-//! Jobs that come while a worker of the rayon backend waits inside another job: none starts on top
+//! Jobs that come while a worker waits inside another job: none starts on top
 //! of that one. (How often they wake the control thread is counted in `tests/alone`.)
 
 use crate::joins::Waiting;
 use crate::support::{Stuck, lanes, thread_name, time_limit};
-use twolane_core::Backend;
 
 #[test]
 fn jobs_beside_a_join_run_on_the_workers_that_are_left() {
     let _limit = time_limit();
     for workers in [3, 4] {
-        let lanes = lanes(Backend::Rayon, workers);
+        let lanes = lanes(workers);
         let waiting = Waiting::on_worker_0(&lanes, "cpu");
         for _ in 0..200 {
             let on = lanes.cpu.spawn_cpu(thread_name).wait().unwrap();
@@ -24,7 +23,7 @@ fn jobs_beside_a_join_run_on_the_workers_that_are_left() {
 #[test]
 fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 2);
+    let lanes = lanes(2);
     for _ in 0..20 {
         let waiting = Waiting::on_worker_0(&lanes, "cpu");
         let queued = lanes.cpu.spawn_cpu(thread_name);

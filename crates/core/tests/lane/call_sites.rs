@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Barrier, mpsc};
 
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, child, lanes, on_both, time_limit, with_both};
+use crate::support::{Stuck, child, lanes, time_limit};
 use futures::{StreamExt, stream};
 use twolane_core::metrics::CallSite;
-use twolane_core::{Backend, Handle, Priority};
+use twolane_core::{Handle, Priority};
 
 /// The jobs of each site.
 fn jobs(cpu: &Handle) -> BTreeMap<String, u64> {
@@ -27,48 +27,43 @@ fn only(cpu: &Handle) -> CallSite {
 
 #[test]
 fn a_line_is_a_site() {
-    on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        assert!(cpu.call_sites().is_empty());
-        let again = || (line!(), cpu.spawn_cpu(|| 1).wait().unwrap());
-        let (line, _) = again();
-        again();
-        let other = (line!(), cpu.spawn_cpu(|| 1).wait().unwrap()).0;
-        let expected = [(line, 2), (other, 1)];
-        let expected = expected.map(|(line, jobs)| (format!("{}:{line}", file!()), jobs));
-        assert_eq!(jobs(&cpu), BTreeMap::from(expected));
-    });
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    assert!(cpu.call_sites().is_empty());
+    let again = || (line!(), cpu.spawn_cpu(|| 1).wait().unwrap());
+    let (line, _) = again();
+    again();
+    let other = (line!(), cpu.spawn_cpu(|| 1).wait().unwrap()).0;
+    let expected = [(line, 2), (other, 1)];
+    let expected = expected.map(|(line, jobs)| (format!("{}:{line}", file!()), jobs));
+    assert_eq!(jobs(&cpu), BTreeMap::from(expected));
 }
 
 /// Each once, from a line of its own in this file.
 #[test]
 fn all_forms_know_their_caller() {
-    with_both(|backend| {
-        let lanes = lanes(backend, 2);
-        let cpu = lanes.cpu.handle().clone();
-        let reserve = || cpu.reserve().wait().unwrap();
-        cpu.spawn_cpu(|| ()).wait().unwrap();
-        cpu.spawn_cpu_with(|_| Ok(())).wait().unwrap();
-        cpu.spawn(async {}).wait().unwrap();
-        reserve().spawn_cpu(|| ()).wait().unwrap();
-        reserve().spawn_cpu_with(|_| Ok(())).wait().unwrap();
-        reserve().spawn(async {}).wait().unwrap();
-        {
-            let _entered = cpu.enter();
-            twolane_core::spawn_cpu(|| ()).wait().unwrap();
-        }
-        let bridged = cpu.stream_from_cpu(stream::iter([1]), 8, |_| 1);
-        assert_eq!(lanes.io.block_on(bridged.count()), 1);
-        let mut forms = 8;
-        if backend == Backend::Rayon {
-            cpu.install(|| ()).unwrap();
-            forms += 1;
-        }
-        let jobs = jobs(&cpu);
-        assert_eq!(jobs.len(), forms, "{jobs:?}");
-        let is_here = |(site, jobs): (&String, &u64)| site.starts_with(file!()) && *jobs == 1;
-        assert!(jobs.iter().all(is_here), "{jobs:?}");
-    });
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    let reserve = || cpu.reserve().wait().unwrap();
+    cpu.spawn_cpu(|| ()).wait().unwrap();
+    cpu.spawn_cpu_with(|_| Ok(())).wait().unwrap();
+    cpu.spawn(async {}).wait().unwrap();
+    reserve().spawn_cpu(|| ()).wait().unwrap();
+    reserve().spawn_cpu_with(|_| Ok(())).wait().unwrap();
+    reserve().spawn(async {}).wait().unwrap();
+    {
+        let _entered = cpu.enter();
+        twolane_core::spawn_cpu(|| ()).wait().unwrap();
+    }
+    let bridged = cpu.stream_from_cpu(stream::iter([1]), 8, |_| 1);
+    assert_eq!(lanes.io.block_on(bridged.count()), 1);
+    cpu.install(|| ()).unwrap();
+    let jobs = jobs(&cpu);
+    assert_eq!(jobs.len(), 9, "{jobs:?}");
+    let is_here = |(site, jobs): (&String, &u64)| site.starts_with(file!()) && *jobs == 1;
+    assert!(jobs.iter().all(is_here), "{jobs:?}");
 }
 
 /// A closure that hangs on a lane whose jobs are known to be short, or on a new one: who asks why the
@@ -76,40 +71,40 @@ fn all_forms_know_their_caller() {
 #[test]
 fn what_runs_now_is_listed_with_its_time() {
     for jobs_before in [0, 100] {
-        on_both(1, |lanes| {
-            let cpu = lanes.cpu.handle().with_name("sends");
-            let job = |hang: Option<mpsc::Receiver<()>>| {
-                cpu.spawn_cpu(move || hang.map(|hang| hang.recv().unwrap()))
-            };
-            for _ in 0..jobs_before {
-                job(None).wait().unwrap();
-            }
-            let (let_go, hang) = mpsc::channel();
-            let hangs = job(Some(hang));
-            wait_until(|| cpu.call_sites().iter().any(|site| site.running == 1));
-            let first = only(&cpu);
-            let waits = cpu.with_name("waits").spawn_cpu(|| ());
-            let sites = cpu.call_sites();
-            let [sends, waiting] = &sites[..] else {
-                panic!("{sites:?}");
-            };
-            assert_eq!((sends.site.as_str(), sends.running), ("sends", 1));
-            assert!(sends.running_for > first.running_for, "{sites}");
-            assert_eq!((waiting.running, waiting.running_for), (0, None));
-            let_go.send(()).unwrap();
-            hangs.wait().unwrap();
-            waits.wait().unwrap();
-            let sites = cpu.call_sites();
-            let is_idle = |site: &CallSite| (site.running, site.running_for) == (0, None);
-            assert!(sites.iter().all(is_idle), "{sites}");
-        });
+        let _limit = time_limit();
+        let lanes = lanes(1);
+        let cpu = lanes.cpu.handle().with_name("sends");
+        let job = |hang: Option<mpsc::Receiver<()>>| {
+            cpu.spawn_cpu(move || hang.map(|hang| hang.recv().unwrap()))
+        };
+        for _ in 0..jobs_before {
+            job(None).wait().unwrap();
+        }
+        let (let_go, hang) = mpsc::channel();
+        let hangs = job(Some(hang));
+        wait_until(|| cpu.call_sites().iter().any(|site| site.running == 1));
+        let first = only(&cpu);
+        let waits = cpu.with_name("waits").spawn_cpu(|| ());
+        let sites = cpu.call_sites();
+        let [sends, waiting] = &sites[..] else {
+            panic!("{sites:?}");
+        };
+        assert_eq!((sends.site.as_str(), sends.running), ("sends", 1));
+        assert!(sends.running_for > first.running_for, "{sites}");
+        assert_eq!((waiting.running, waiting.running_for), (0, None));
+        let_go.send(()).unwrap();
+        hangs.wait().unwrap();
+        waits.wait().unwrap();
+        let sites = cpu.call_sites();
+        let is_idle = |site: &CallSite| (site.running, site.running_for) == (0, None);
+        assert!(sites.iter().all(is_idle), "{sites}");
     }
 }
 
 #[test]
 fn a_name_replaces_the_line() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     let decode = cpu.with_name("decode");
     decode.spawn_cpu(|| ()).wait().unwrap();
@@ -141,67 +136,67 @@ fn a_name_replaces_the_line() {
 fn counts_are_exact() {
     const THREADS: u64 = 12;
     const JOBS: u64 = 2_000;
-    on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let (ran, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
-        let odd = cpu.with_name("odd");
-        let submit = |n: u64| {
-            let task = match n % 4 {
-                1 | 3 => odd.spawn_cpu(|| 1),
-                _ => cpu.spawn(async { 1 }),
-            };
-            if n % 4 == 3 {
-                task.abort();
-            }
-            ran.fetch_add(task.wait().unwrap_or(0), Relaxed);
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    let (ran, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
+    let odd = cpu.with_name("odd");
+    let submit = |n: u64| {
+        let task = match n % 4 {
+            1 | 3 => odd.spawn_cpu(|| 1),
+            _ => cpu.spawn(async { 1 }),
         };
-        std::thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(|| {
-                    start.wait();
-                    (0..JOBS).for_each(submit);
-                });
-            }
-        });
-        let jobs = jobs(&cpu);
-        assert_eq!(jobs.len(), 2);
-        assert_eq!(jobs["odd"], THREADS * JOBS / 2);
-        assert_eq!(jobs.values().sum::<u64>(), THREADS * JOBS);
-        assert_eq!(jobs.values().sum::<u64>(), cpu.metrics().submitted);
-        assert!(ran.into_inner() >= THREADS * JOBS * 3 / 4);
-        // Of each there are enough, and not nearly all.
-        for site in &cpu.call_sites() {
-            assert!(site.samples >= 32, "{site:?}");
-            assert!(site.samples < site.jobs / 2, "{site:?}");
+        if n % 4 == 3 {
+            task.abort();
+        }
+        ran.fetch_add(task.wait().unwrap_or(0), Relaxed);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                start.wait();
+                (0..JOBS).for_each(submit);
+            });
         }
     });
+    let jobs = jobs(&cpu);
+    assert_eq!(jobs.len(), 2);
+    assert_eq!(jobs["odd"], THREADS * JOBS / 2);
+    assert_eq!(jobs.values().sum::<u64>(), THREADS * JOBS);
+    assert_eq!(jobs.values().sum::<u64>(), cpu.metrics().submitted);
+    assert!(ran.into_inner() >= THREADS * JOBS * 3 / 4);
+    // Of each there are enough, and not nearly all.
+    for site in &cpu.call_sites() {
+        assert!(site.samples >= 32, "{site:?}");
+        assert!(site.samples < site.jobs / 2, "{site:?}");
+    }
 }
 
 #[test]
 fn the_first_runs_are_all_timed() {
-    on_both(1, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let running = Stuck::start(&cpu);
-        let site = only(&cpu);
-        assert_eq!((site.jobs, site.samples), (1, 0));
-        assert_eq!(site.run_mean, None);
-        running.end();
-        let site = only(&cpu);
-        assert_eq!(site.samples, 1);
-        assert_eq!(site.run_mean, Some(site.total_run));
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    let running = Stuck::start(&cpu);
+    let site = only(&cpu);
+    assert_eq!((site.jobs, site.samples), (1, 0));
+    assert_eq!(site.run_mean, None);
+    running.end();
+    let site = only(&cpu);
+    assert_eq!(site.samples, 1);
+    assert_eq!(site.run_mean, Some(site.total_run));
 
-        // A future has a run for each poll, also if it panics in the last one.
-        let yields = cpu.with_name("yields").spawn(async {
-            for _ in 0..9 {
-                twolane_core::yield_now().await;
-            }
-            panic!("planned");
-        });
-        yields.wait().unwrap_err();
-        let sites = cpu.call_sites();
-        let yields = sites.iter().find(|site| site.site == "yields").unwrap();
-        assert_eq!((yields.jobs, yields.samples), (1, 10));
+    // A future has a run for each poll, also if it panics in the last one.
+    let yields = cpu.with_name("yields").spawn(async {
+        for _ in 0..9 {
+            twolane_core::yield_now().await;
+        }
+        panic!("planned");
     });
+    yields.wait().unwrap_err();
+    let sites = cpu.call_sites();
+    let yields = sites.iter().find(|site| site.site == "yields").unwrap();
+    assert_eq!((yields.jobs, yields.samples), (1, 10));
 }
 
 /// The table of the process is full for good: so it is another process's.
@@ -214,7 +209,7 @@ fn names_by_mistake_do_not_fill_the_memory() {
         assert_eq!(child::run(test, |_| (), |_| ()), "it holds");
         return;
     }
-    let lanes = lanes(Backend::Rayon, 2);
+    let lanes = lanes(2);
     let cpu = lanes.cpu.handle().clone();
     for n in 0..NAMES {
         let named = cpu.with_name(&format!("request {n}"));

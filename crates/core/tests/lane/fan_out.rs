@@ -10,16 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use futures::{StreamExt, stream};
-use twolane_core::{Backend, Handle, Priority};
+use twolane_core::{Handle, Priority};
 
-use crate::support::{Lanes, lanes_with, with_both};
+use crate::support::{Lanes, lanes_with, time_limit};
 
 const PARTS: usize = 500;
 
-fn with_limit_of_one(backend: Backend) -> Lanes {
-    lanes_with(backend, 1, |builder| {
-        builder.queue_limit(Priority::Normal, 1)
-    })
+fn with_limit_of_one() -> Lanes {
+    lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1))
 }
 
 /// Makes parts, and counts the most that there were at a time.
@@ -45,20 +43,19 @@ impl Parts {
 #[test]
 fn a_window_does() {
     const WINDOW: usize = 4;
-    with_both(|backend| {
-        let lanes = with_limit_of_one(backend);
-        let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
-        let of_job = parts.clone();
-        let job = lanes.cpu.spawn(async move {
-            let tasks = stream::iter(0..PARTS).map(|_| {
-                let part = of_job.next();
-                cpu.spawn_cpu(move || drop(part))
-            });
-            tasks.buffer_unordered(WINDOW).count().await
+    let _limit = time_limit();
+    let lanes = with_limit_of_one();
+    let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
+    let of_job = parts.clone();
+    let job = lanes.cpu.spawn(async move {
+        let tasks = stream::iter(0..PARTS).map(|_| {
+            let part = of_job.next();
+            cpu.spawn_cpu(move || drop(part))
         });
-        assert_eq!(job.wait().unwrap(), PARTS);
-        assert!(parts.most() <= WINDOW, "{}", parts.most());
+        tasks.buffer_unordered(WINDOW).count().await
     });
+    assert_eq!(job.wait().unwrap(), PARTS);
+    assert!(parts.most() <= WINDOW, "{}", parts.most());
 }
 
 /// The job has ended, and with it its permit, when the first part gets one.
@@ -72,14 +69,13 @@ fn permits_of_their_own_do() {
         }
         PARTS
     }
-    with_both(|backend| {
-        let lanes = with_limit_of_one(backend);
-        let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
-        let of_job = parts.clone();
-        let job = move || tokio::spawn(submit_each(cpu, of_job));
-        let submits = lanes.cpu.spawn_cpu(job);
-        let submits = submits.wait().unwrap();
-        assert_eq!(lanes.io.block_on(submits).unwrap(), PARTS);
-        assert_eq!(parts.most(), 1);
-    });
+    let _limit = time_limit();
+    let lanes = with_limit_of_one();
+    let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
+    let of_job = parts.clone();
+    let job = move || tokio::spawn(submit_each(cpu, of_job));
+    let submits = lanes.cpu.spawn_cpu(job);
+    let submits = submits.wait().unwrap();
+    assert_eq!(lanes.io.block_on(submits).unwrap(), PARTS);
+    assert_eq!(parts.most(), 1);
 }

@@ -1,5 +1,5 @@
 //! All threads of `Normal` compute long jobs: a short one runs on a thread of `High` meanwhile
-//! (`lane/help.rs`). Not with `Backend::Runtime`.
+//! (`lane/help.rs`).
 
 use std::future::poll_fn;
 use std::sync::mpsc;
@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use twolane_core::{Backend, Handle, JoinErrorKind, Priority};
+use twolane_core::{Handle, JoinErrorKind, Priority};
 
 use crate::computing::compute_for;
 use crate::short_first::{LONG, long, short};
@@ -15,8 +15,8 @@ use crate::support::{self, Lanes, Stuck};
 
 const THREADS: usize = 2;
 
-fn sorted(backend: Backend, threads: usize) -> Lanes {
-    support::lanes_with(backend, threads, |builder| builder.short_jobs_first(true))
+fn sorted(threads: usize) -> Lanes {
+    support::lanes_with(threads, |builder| builder.short_jobs_first(true))
 }
 
 /// A long job on each thread.
@@ -30,7 +30,7 @@ fn thread_name() -> String {
 
 #[test]
 fn a_short_job_does_not_wait_for_long_ones_that_run() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let cpu = cpu.handle();
     let (short, long) = (short(cpu), long(cpu));
     let held = full(&long, THREADS);
@@ -62,7 +62,7 @@ fn a_short_job_does_not_wait_for_long_ones_that_run() {
 
 #[test]
 fn nor_for_those_of_a_line_that_is_not_known() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let short = short(cpu.handle());
     let held = full(&cpu.handle().with_name("new"), THREADS);
     let (ran, runs) = mpsc::channel();
@@ -77,7 +77,7 @@ fn nor_for_those_of_a_line_that_is_not_known() {
 
 #[test]
 fn so_does_a_future_that_is_woken_in_its_own_step() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
     let mut steps = 0;
@@ -97,7 +97,7 @@ fn so_does_a_future_that_is_woken_in_its_own_step() {
 /// What is taken for a short job may be long.
 #[test]
 fn a_high_job_does_not_wait_for_what_a_thread_helps_with() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let cpu = cpu.handle();
     let (short, long) = (short(cpu), long(cpu));
     let mut held = full(&long, THREADS);
@@ -114,11 +114,11 @@ fn a_high_job_does_not_wait_for_what_a_thread_helps_with() {
 }
 
 #[test]
-fn a_lane_of_one_thread_and_a_tokio_runtime_have_no_help() {
-    for (backend, threads) in [(Backend::Rayon, 1), (Backend::Runtime, THREADS)] {
-        let Lanes { cpu, io: _io } = sorted(backend, threads);
+fn a_lane_of_one_thread_has_no_help() {
+    {
+        let Lanes { cpu, io: _io } = sorted(1);
         let (short, long) = (short(cpu.handle()), long(cpu.handle()));
-        let held = full(&long, threads);
+        let held = full(&long, 1);
         let waits = short.spawn_cpu(thread_name);
         let high = cpu.handle().with_priority(Priority::High);
         (0..100).for_each(|_| high.spawn_cpu(|| ()).wait().unwrap());
@@ -133,7 +133,7 @@ fn a_lane_of_one_thread_and_a_tokio_runtime_have_no_help() {
 #[test]
 fn a_lane_shuts_down_while_a_thread_helps() {
     for _ in 0..20 {
-        let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+        let Lanes { cpu, io: _io } = sorted(THREADS);
         let (short, long) = (short(cpu.handle()), long(cpu.handle()));
         let held = full(&long, THREADS);
         let tasks: Vec<_> = (0..100).map(|_| short.spawn_cpu(|| ())).collect();
@@ -153,7 +153,7 @@ fn a_lane_shuts_down_while_a_thread_helps() {
 /// all of the threads meanwhile.
 #[test]
 fn no_share_is_used_up_while_long_jobs_have_all_threads() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
     let queued = long.spawn_cpu(|| ());
@@ -170,7 +170,7 @@ fn no_share_is_used_up_while_long_jobs_have_all_threads() {
 /// The job that helps has a turn of the jobs without a key then, gives it back, and ends.
 #[test]
 fn jobs_of_keys_at_high_and_help_end_beside_each_other() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
     let high = cpu.handle().with_priority(Priority::High);
@@ -188,7 +188,7 @@ fn jobs_of_keys_at_high_and_help_end_beside_each_other() {
 
 #[test]
 fn a_panic_is_that_of_the_short_job_alone() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
     for _ in 0..10 {
@@ -204,7 +204,7 @@ fn a_panic_is_that_of_the_short_job_alone() {
 /// The threads of its own priority compute the long jobs.
 #[test]
 fn rayons_parts_run_at_high_and_an_install_waits() {
-    let Lanes { cpu, io: _io } = sorted(Backend::Rayon, THREADS);
+    let Lanes { cpu, io: _io } = sorted(THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
     let parts = short.spawn_cpu(|| rayon::broadcast(|_| thread_name()));

@@ -1,10 +1,9 @@
-//! The last worker of the rayon backend that has nothing to do parks where rayon
-//! does not see it (`src/pool/rayon/drain.rs`): is it there when it is needed?
+//! The last worker that has nothing to do parks where rayon
+//! does not see it (`src/pool/drain.rs`): is it there when it is needed?
 
 use std::sync::mpsc;
 
 use crate::support::{lanes, time_limit};
-use twolane_core::Backend;
 
 /// `install` goes to rayon, and not to the lane's queue: the only worker must leave its place for
 /// it, each time. And it is told to: if it found out when it looks around, 20 ms later each time,
@@ -13,7 +12,7 @@ use twolane_core::Backend;
 fn install_finds_a_worker_that_parks() {
     let _limit = time_limit();
     for threads in [1, 2] {
-        let lanes = lanes(Backend::Rayon, threads);
+        let lanes = lanes(threads);
         let cpu = lanes.cpu.handle().clone();
         for n in 0..10_000 {
             assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
@@ -36,7 +35,7 @@ fn install_finds_a_worker_that_parks() {
 #[test]
 fn those_who_install_share_the_workers() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
@@ -55,7 +54,7 @@ fn those_who_install_share_the_workers() {
 fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
     let _limit = time_limit();
     for threads in [2, 3] {
-        let lanes = lanes(Backend::Rayon, threads);
+        let lanes = lanes(threads);
         for _ in 0..3 {
             let (told, workers) = mpsc::channel();
             let (let_go, wait) = mpsc::channel::<()>();
@@ -81,7 +80,7 @@ fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
 #[test]
 fn the_only_worker_looks_after_what_a_short_job_leaves() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     for n in 0..10_000 {
         let (told, said) = mpsc::channel();
         let job = move || rayon::spawn(move || told.send(n).unwrap());
@@ -98,7 +97,7 @@ fn the_only_worker_looks_after_what_a_short_job_leaves() {
 fn a_future_that_goes_on_does_not_wait_for_rayons_work() {
     let _limit = time_limit();
     for _ in 0..20 {
-        let lanes = lanes(Backend::Rayon, 2);
+        let lanes = lanes(2);
         let task = lanes.cpu.spawn(async {
             for _ in 0..100 {
                 let (let_go, wait) = mpsc::channel::<()>();
@@ -118,7 +117,7 @@ fn a_future_that_goes_on_does_not_wait_for_rayons_work() {
 fn no_job_is_left_between_two_workers() {
     let _limit = time_limit();
     for threads in [1, 2, 3] {
-        let lanes = lanes(Backend::Rayon, threads);
+        let lanes = lanes(threads);
         let handle = lanes.cpu.handle().clone();
         let submitters = [0, 1, 7, 50].map(|every| {
             let handle = handle.clone();

@@ -4,14 +4,14 @@ use std::panic;
 use std::sync::mpsc;
 
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, use_all};
-use twolane_core::{Backend, Handle, JoinErrorKind, Priority};
+use twolane_core::{Handle, JoinErrorKind, Priority};
 
 /// `install` is for plain threads: it borrows, runs on the lane's threads, and
 /// carries a panic as an error.
 #[test]
 fn it_borrows() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 2);
+    let lanes = lanes(2);
     let words = ["a".to_owned(), "bc".to_owned()];
     let job = || (words.iter().map(String::len).sum::<usize>(), thread_name());
     let (total, name) = lanes.cpu.handle().install(job).unwrap();
@@ -23,18 +23,10 @@ fn it_borrows() {
     assert!(lanes.cpu.handle().install(|| ()).unwrap_err().kind() == JoinErrorKind::Shutdown);
 }
 
-/// The other backend has no pool to install into, and says so.
-#[test]
-#[should_panic(expected = "build it with `Backend::Rayon`")]
-fn it_needs_rayon() {
-    let _limit = time_limit();
-    let _ = lanes(Backend::Runtime, 1).cpu.handle().install(|| ());
-}
-
 #[test]
 fn it_brings_the_threads_of_its_priority() {
     let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let high = cpu.handle().with_priority(Priority::High);
     assert_eq!(high.install(thread_name).unwrap(), "cpu-high-0");
     // From a worker of another priority, which waits meanwhile.
@@ -54,7 +46,7 @@ fn a_start_hook_may_not() {
         let text = error.downcast_ref::<&str>().copied().unwrap_or_default();
         tell.send(text.contains("`on_thread_start`")).unwrap();
     };
-    let Lanes { cpu, io: _io } = lanes_with(Backend::Rayon, 1, |lane| lane.on_thread_start(hook));
+    let Lanes { cpu, io: _io } = lanes_with(1, |lane| lane.on_thread_start(hook));
     use_all(&cpu);
     // A thread of each priority.
     assert_eq!([(); 3].map(|()| told.recv().unwrap()), [true; 3]);

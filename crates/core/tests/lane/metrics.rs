@@ -2,19 +2,19 @@
 //! call: `model`. Under fire: `storm`. That each wait and step is counted: `export`.)
 
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, lanes_with, on_both, with_both};
+use crate::support::{Stuck, lanes, lanes_with, time_limit};
 
 #[test]
 fn nothing_is_timed_unless_the_lane_is_told_to() {
-    on_both(1, |lanes| {
-        lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
-        let metrics = lanes.cpu.handle().metrics();
-        assert_eq!(
-            (metrics.queue_wait.count(), metrics.run_time.count()),
-            (0, 0)
-        );
-        assert!(metrics.busy_time().is_zero());
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+    let metrics = lanes.cpu.handle().metrics();
+    assert_eq!(
+        (metrics.queue_wait.count(), metrics.run_time.count()),
+        (0, 0)
+    );
+    assert!(metrics.busy_time().is_zero());
 }
 
 /// Each of them. A job that waits while this thread counts 3 ms is in the counters with
@@ -22,26 +22,25 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
 #[test]
 fn waits_and_steps_are_timed() {
     use std::time::Duration;
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |builder| builder.histograms(true));
-        let cpu = lanes.cpu.handle().clone();
-        assert_eq!(cpu.metrics().queue_wait.count(), 0);
-        assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
-        let (running, end) = Stuck::start(&cpu).split();
-        let queued = cpu.spawn_cpu(|| ());
-        let pause = std::time::Instant::now();
-        wait_until(|| pause.elapsed() >= Duration::from_millis(3));
-        end.send(()).unwrap();
-        queued.wait().unwrap();
-        running.wait().unwrap();
-        let metrics = cpu.metrics();
-        assert_eq!(metrics.queue_wait.count(), 2);
-        let longest = metrics.queue_wait.quantile(1.0).unwrap();
-        assert!(longest >= Duration::from_millis(3), "{metrics:?}");
-        let slowest = metrics.run_time.quantile(1.0).unwrap();
-        assert!(slowest >= Duration::from_millis(3), "{metrics:?}");
-        assert_eq!(metrics.run_time.count(), 2);
-        let counts = metrics.run_time.buckets().map(|(_, count)| count);
-        assert_eq!(counts.sum::<u64>(), metrics.run_time.count());
-    });
+    let _limit = time_limit();
+    let lanes = lanes_with(1, |builder| builder.histograms(true));
+    let cpu = lanes.cpu.handle().clone();
+    assert_eq!(cpu.metrics().queue_wait.count(), 0);
+    assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
+    let (running, end) = Stuck::start(&cpu).split();
+    let queued = cpu.spawn_cpu(|| ());
+    let pause = std::time::Instant::now();
+    wait_until(|| pause.elapsed() >= Duration::from_millis(3));
+    end.send(()).unwrap();
+    queued.wait().unwrap();
+    running.wait().unwrap();
+    let metrics = cpu.metrics();
+    assert_eq!(metrics.queue_wait.count(), 2);
+    let longest = metrics.queue_wait.quantile(1.0).unwrap();
+    assert!(longest >= Duration::from_millis(3), "{metrics:?}");
+    let slowest = metrics.run_time.quantile(1.0).unwrap();
+    assert!(slowest >= Duration::from_millis(3), "{metrics:?}");
+    assert_eq!(metrics.run_time.count(), 2);
+    let counts = metrics.run_time.buckets().map(|(_, count)| count);
+    assert_eq!(counts.sum::<u64>(), metrics.run_time.count());
 }

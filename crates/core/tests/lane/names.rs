@@ -5,8 +5,8 @@
 //! table. Fifty names of 10 MB took 530 MiB for good. And a thread of `Low` that brought a
 //! long name copied it under a lock that every submission by name waited for (`tests/alone`).
 
-use crate::support::{lanes, on_both, time_limit};
-use twolane_core::{Backend, CpuRuntime};
+use crate::support::{lanes, time_limit};
+use twolane_core::CpuRuntime;
 
 /// As documented at `Handle::with_name`, in bytes.
 const LONGEST: usize = 256;
@@ -18,32 +18,32 @@ fn named(cpu: &CpuRuntime, name: &str) {
 
 #[test]
 fn a_long_name_is_cut() {
-    on_both(1, |lanes| {
-        // Of one, two and four bytes each.
-        for letter in ["x", "é", "🦀"] {
-            let name = letter.repeat(65_536);
-            named(&lanes.cpu, &name);
-        }
-        let just = "y".repeat(LONGEST);
-        named(&lanes.cpu, &just);
-        let sites = lanes.cpu.handle().call_sites();
-        let table = sites.to_string();
-        // A line for each site, and as long as the others.
-        let lengths: Vec<_> = table.lines().map(|line| line.chars().count()).collect();
-        assert_eq!(lengths, [lengths[0]; 5], "{table}");
-        for site in &sites {
-            let name = &site.site;
-            assert!(name.len() <= LONGEST && name.len() > LONGEST - 4, "{name}");
-            assert_eq!(name.ends_with('…'), *name != just, "{name}");
-        }
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    // Of one, two and four bytes each.
+    for letter in ["x", "é", "🦀"] {
+        let name = letter.repeat(65_536);
+        named(&lanes.cpu, &name);
+    }
+    let just = "y".repeat(LONGEST);
+    named(&lanes.cpu, &just);
+    let sites = lanes.cpu.handle().call_sites();
+    let table = sites.to_string();
+    // A line for each site, and as long as the others.
+    let lengths: Vec<_> = table.lines().map(|line| line.chars().count()).collect();
+    assert_eq!(lengths, [lengths[0]; 5], "{table}");
+    for site in &sites {
+        let name = &site.site;
+        assert!(name.len() <= LONGEST && name.len() > LONGEST - 4, "{name}");
+        assert_eq!(name.ends_with('…'), *name != just, "{name}");
+    }
 }
 
 #[test]
 fn a_name_forges_no_line_of_the_table() {
     const FORGED: &str = "a\nforged line  Normal\r\u{1b}[2K\u{85}\u{2028}";
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     named(&lanes.cpu, FORGED);
     let sites = lanes.cpu.handle().call_sites();
     assert_eq!(sites[0].site, FORGED, "the name is what was given");
@@ -83,7 +83,7 @@ fn names_are_not_kept_whole() {
         assert!(kept < 32 << 10, "{kept} kB for {NAMES} names");
         return;
     }
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     let mut name = "x".repeat(LENGTH);
     lanes.cpu.handle().with_name(&name);
     let before = resident_memory();

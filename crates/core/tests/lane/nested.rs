@@ -7,7 +7,7 @@ use futures::FutureExt;
 use twolane_core::{Handle, Priority};
 
 use crate::admission::{is_full, limited};
-use crate::support::{lanes_with, with_both};
+use crate::support::{lanes_with, time_limit};
 
 fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
     async move {
@@ -28,104 +28,100 @@ fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
 
 #[test]
 fn recursion_deeper_than_the_limit_ends() {
-    with_both(|backend| {
-        let lanes = limited(backend, 1);
-        assert_eq!(lanes.cpu.spawn(countdown(50)).wait().unwrap(), 50);
-        assert!(!is_full(lanes.cpu.handle()));
-    });
+    let _limit = time_limit();
+    let lanes = limited(1);
+    assert_eq!(lanes.cpu.spawn(countdown(50)).wait().unwrap(), 50);
+    assert!(!is_full(lanes.cpu.handle()));
 }
 
 /// The chain goes by a priority that is full, or has no limit, and over the I/O lane.
 #[test]
 fn a_chain_of_jobs_waits_for_no_permit() {
-    with_both(|backend| {
-        for is_full in [true, false] {
-            let lanes = lanes_with(backend, 1, |builder| {
-                let builder = builder.queue_limit(Priority::Normal, 1);
-                match is_full {
-                    true => builder.queue_limit(Priority::High, 1),
-                    false => builder,
-                }
-            });
-            let cpu = lanes.cpu.handle().clone();
-            let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
-            let _high_is_full = high.try_reserve().unwrap();
-            let outer = cpu.spawn(async move {
-                let by_high = high.spawn(async move {
-                    let by_io = twolane_core::spawn_io(async move {
-                        let permit = normal.reserve().await.unwrap();
-                        permit.spawn_cpu(|| 42).await.unwrap()
-                    });
-                    by_io.await.unwrap()
-                });
-                by_high.await.unwrap()
-            });
-            assert_eq!(outer.wait().unwrap(), 42);
-        }
-        // From a job that has no permit.
-        let lanes = limited(backend, 1);
+    let _limit = time_limit();
+    for is_full in [true, false] {
+        let lanes = lanes_with(1, |builder| {
+            let builder = builder.queue_limit(Priority::Normal, 1);
+            match is_full {
+                true => builder.queue_limit(Priority::High, 1),
+                false => builder,
+            }
+        });
         let cpu = lanes.cpu.handle().clone();
         let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
-        let _permit = cpu.try_reserve().unwrap();
-        let outer = high.spawn(async move {
-            twolane_core::spawn_io(async move { normal.reserve().await.is_ok() }).await
+        let _high_is_full = high.try_reserve().unwrap();
+        let outer = cpu.spawn(async move {
+            let by_high = high.spawn(async move {
+                let by_io = twolane_core::spawn_io(async move {
+                    let permit = normal.reserve().await.unwrap();
+                    permit.spawn_cpu(|| 42).await.unwrap()
+                });
+                by_io.await.unwrap()
+            });
+            by_high.await.unwrap()
         });
-        assert!(outer.wait().unwrap().unwrap());
+        assert_eq!(outer.wait().unwrap(), 42);
+    }
+    // From a job that has no permit.
+    let lanes = limited(1);
+    let cpu = lanes.cpu.handle().clone();
+    let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
+    let _permit = cpu.try_reserve().unwrap();
+    let outer = high.spawn(async move {
+        twolane_core::spawn_io(async move { normal.reserve().await.is_ok() }).await
     });
+    assert!(outer.wait().unwrap().unwrap());
 }
 
 /// It may go on for ever, and is no job of the lane.
 #[test]
 fn what_goes_on_in_the_io_lane_keeps_no_permit() {
-    with_both(|backend| {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        let (polled, is_polled) = mpsc::channel();
-        let background = async move {
-            polled.send(()).unwrap();
-            std::future::pending::<()>().await;
-        };
-        let parent = cpu.spawn_cpu(|| twolane_core::spawn_io(background).detach());
-        parent.wait().unwrap();
-        is_polled.recv().unwrap();
-        assert!(!is_full(&cpu));
-    });
+    let _limit = time_limit();
+    let lanes = limited(1);
+    let cpu = lanes.cpu.handle().clone();
+    let (polled, is_polled) = mpsc::channel();
+    let background = async move {
+        polled.send(()).unwrap();
+        std::future::pending::<()>().await;
+    };
+    let parent = cpu.spawn_cpu(|| twolane_core::spawn_io(background).detach());
+    parent.wait().unwrap();
+    is_polled.recv().unwrap();
+    assert!(!is_full(&cpu));
 }
 
 /// A server that a job had started on the I/O lane submitted without permits for its whole life:
 /// 997 jobs were queued at a limit of 1.
 #[test]
 fn what_a_job_leaves_on_the_io_lane_needs_permits() {
-    with_both(|backend| {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle().clone();
-        // The job detaches its task, or what the job hands the task to does.
-        for in_job in [true, false] {
-            let (go, begin) = tokio::sync::oneshot::channel::<()>();
-            let (tell, told) = mpsc::channel();
-            let server = async move {
-                begin.await.unwrap();
-                tell.send(twolane_core::spawn_cpu(|| ()).await).unwrap();
-            };
-            let left = cpu.spawn_cpu(move || {
-                let server = twolane_core::spawn_io(server);
-                if in_job {
-                    server.detach();
-                    return None;
-                }
-                Some(server)
-            });
-            if let Some(server) = left.wait().unwrap() {
+    let _limit = time_limit();
+    let lanes = limited(1);
+    let cpu = lanes.cpu.handle().clone();
+    // The job detaches its task, or what the job hands the task to does.
+    for in_job in [true, false] {
+        let (go, begin) = tokio::sync::oneshot::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let server = async move {
+            begin.await.unwrap();
+            tell.send(twolane_core::spawn_cpu(|| ()).await).unwrap();
+        };
+        let left = cpu.spawn_cpu(move || {
+            let server = twolane_core::spawn_io(server);
+            if in_job {
                 server.detach();
+                return None;
             }
-            let _last = cpu.try_reserve().unwrap();
-            go.send(()).unwrap();
-            let error = told.recv().unwrap().unwrap_err();
-            assert_eq!(
-                error.kind(),
-                twolane_core::JoinErrorKind::QueueFull,
-                "{error}"
-            );
+            Some(server)
+        });
+        if let Some(server) = left.wait().unwrap() {
+            server.detach();
         }
-    });
+        let _last = cpu.try_reserve().unwrap();
+        go.send(()).unwrap();
+        let error = told.recv().unwrap().unwrap_err();
+        assert_eq!(
+            error.kind(),
+            twolane_core::JoinErrorKind::QueueFull,
+            "{error}"
+        );
+    }
 }

@@ -1,16 +1,15 @@
 //! In which order do the jobs run? In that of the queue, whichever thread takes them; and
 //! a future that returns from a wait does not let later jobs pass.
 //!
-//! `Backend::Runtime` once had each job in a Tokio task of its own. A worker took half of
-//! Tokio's shared queue into its local one and then computed. The other worker emptied
-//! the shared queue, new jobs included, before it looked there. So a future that had
-//! awaited nothing at all waited for many long jobs.
+//! With each job in a Tokio task of its own, a worker took half of Tokio's shared queue into its local
+//! one and then computed. The other worker emptied the shared queue, new jobs included, before it looked
+//! there. So a future that had awaited nothing at all waited for many long jobs.
 
 use std::sync::mpsc;
 
 use crate::stepped::Stepped;
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, with_both};
+use crate::support::{Stuck, time_limit};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 use twolane_core::Task;
@@ -74,32 +73,31 @@ fn futures_that_return_from_the_io_lane_run_before_later_jobs() {
 }
 
 fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static, ()>) {
-    with_both(|backend| {
-        let lanes = Stepped::on(backend, 2);
-        let (mut jobs, witness) = jobs(12);
-        let later = jobs.split_off(6);
-        let suspend = |job: Job| {
-            let (go, woken) = oneshot::channel();
-            let wait = wait(woken);
-            let task = lanes.cpu.spawn(async move {
-                wait.await;
-                job();
-            });
-            (go, task)
-        };
-        let (go, suspended): (Vec<_>, Vec<_>) = jobs.into_iter().map(suspend).unzip();
-        wait_until(|| lanes.cpu.handle().metrics().suspended == 6);
-        // The I/O lane waits for `go`, too.
-        lanes.until_idle();
-        let order = order(&lanes, witness, || {
-            for go in go {
-                go.send(()).unwrap();
-                // Each has been woken before the next.
-                lanes.until_idle();
-            }
-            let later = later.into_iter().map(|job| lanes.cpu.spawn_cpu(job));
-            suspended.into_iter().chain(later).collect()
+    let _limit = time_limit();
+    let lanes = Stepped::on(2);
+    let (mut jobs, witness) = jobs(12);
+    let later = jobs.split_off(6);
+    let suspend = |job: Job| {
+        let (go, woken) = oneshot::channel();
+        let wait = wait(woken);
+        let task = lanes.cpu.spawn(async move {
+            wait.await;
+            job();
         });
-        assert_eq!(order, (1..12).collect::<Vec<_>>());
+        (go, task)
+    };
+    let (go, suspended): (Vec<_>, Vec<_>) = jobs.into_iter().map(suspend).unzip();
+    wait_until(|| lanes.cpu.handle().metrics().suspended == 6);
+    // The I/O lane waits for `go`, too.
+    lanes.until_idle();
+    let order = order(&lanes, witness, || {
+        for go in go {
+            go.send(()).unwrap();
+            // Each has been woken before the next.
+            lanes.until_idle();
+        }
+        let later = later.into_iter().map(|job| lanes.cpu.spawn_cpu(job));
+        suspended.into_iter().chain(later).collect()
     });
+    assert_eq!(order, (1..12).collect::<Vec<_>>());
 }

@@ -10,17 +10,18 @@ use std::time::Duration;
 use twolane_core::{Builder, CpuRuntime, Handle, Priority};
 
 use crate::computing::compute_for;
-use crate::support::{self, Lanes, Stuck, with_both};
+use crate::support::{self, Lanes, Stuck, time_limit};
 
 /// Well above what counts as short.
 pub(crate) const LONG: Duration = Duration::from_millis(20);
 
 /// One thread, and as the lane comes but for these.
 fn with(set: impl Fn(Builder) -> Builder, test: impl Fn(Lanes)) {
-    with_both(|backend| test(support::lanes_with(backend, 1, &set)));
+    let _limit = time_limit();
+    test(support::lanes_with(1, &set));
 }
 
-fn on_both(test: impl Fn(Lanes)) {
+fn on_lane(test: impl Fn(Lanes)) {
     with(|builder| builder.short_jobs_first(true), test);
 }
 
@@ -57,7 +58,7 @@ fn begins(
 
 #[test]
 fn they_begin_first() {
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let (short, long) = (short(&cpu), long(&cpu));
         let order = begins(&cpu, |submit| {
@@ -81,7 +82,7 @@ fn a_long_job_has_its_turn_among_short_ones_that_never_end() {
         };
         short.spawn_cpu(another).detach();
     }
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let (short, long) = (short(&cpu), long(&cpu));
         let is_over = Arc::new(AtomicBool::new(false));
@@ -97,7 +98,7 @@ fn a_long_job_has_its_turn_among_short_ones_that_never_end() {
 /// for the short jobs once, so that these never had their turn.
 #[test]
 fn a_short_job_has_its_turn_among_short_futures_that_never_end() {
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let is_over = Arc::<AtomicBool>::default();
         let yields = |over: Arc<AtomicBool>| async move {
@@ -130,7 +131,7 @@ fn jobs_that_came_before_their_line_was_known_do_not_wait_for_a_turn_each() {
         };
         short.spawn_cpu(another).detach();
     }
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let (short, new) = (short(&cpu), cpu.with_name("new"));
         let is_over = Arc::<AtomicBool>::default();
@@ -158,7 +159,7 @@ fn jobs_that_came_before_their_line_was_known_do_not_wait_for_a_turn_each() {
 
 #[test]
 fn one_job_of_a_new_line_is_tried_at_a_time() {
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let long = long(&cpu);
         let new = |submit: &dyn Fn(&Handle, &'static str), name| submit(&cpu, name);
@@ -174,7 +175,7 @@ fn one_job_of_a_new_line_is_tried_at_a_time() {
 
 #[test]
 fn a_site_that_turns_long_passes_no_more() {
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let (changes, long) = (short(&cpu), long(&cpu));
         let order = || {
@@ -195,7 +196,7 @@ fn a_site_that_turns_long_passes_no_more() {
 
 #[test]
 fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let (short, long) = (short(&cpu), long(&cpu));
         let (ends, ended) = mpsc::channel();
@@ -222,7 +223,7 @@ fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
 /// Its first step, which was tried, shows what it is.
 #[test]
 fn a_long_future_that_is_woken_in_its_own_step_passes_no_more() {
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         let cpu = cpu.handle().clone();
         let long = long(&cpu);
         let (steps, stepped) = mpsc::channel();
@@ -278,7 +279,7 @@ fn a_lane_may_be_fifo_and_the_other_priorities_are() {
         |builder| builder.short_jobs_first(false),
         |Lanes { cpu, io: _io }| fifo(&cpu, Priority::Normal),
     );
-    on_both(|Lanes { cpu, io: _io }| {
+    on_lane(|Lanes { cpu, io: _io }| {
         fifo(&cpu, Priority::High);
         fifo(&cpu, Priority::Low);
     });

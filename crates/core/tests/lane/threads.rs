@@ -7,18 +7,16 @@ use std::sync::{Arc, Mutex};
 
 use crate::priorities::ALL;
 use crate::support::at_end::at_thread_end;
-use crate::support::{
-    Lanes, Stuck, lanes, lanes_with, thread_name, time_limit, use_all, with_both,
-};
+use crate::support::{Lanes, Stuck, lanes, lanes_with, thread_name, time_limit, use_all};
 use rayon::prelude::*;
-use twolane_core::{Backend, Builder, Priority};
+use twolane_core::{Builder, Priority};
 
 /// One pool for everything that computes: a `par_iter` on rayon's global pool
 /// would be a second one, with as many threads again.
 #[test]
 fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
     let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
+    let Lanes { cpu, io: _io } = lanes(2);
     let job = cpu.spawn_cpu(|| {
         let both_have_begun = std::sync::Barrier::new(2);
         let names = |_| {
@@ -74,86 +72,88 @@ const THREADS: [&str; 6] = [
 /// And a panic in one must not cost the thread, or the hooks after it.
 #[test]
 fn hooks_run_once_per_thread_in_order_and_may_panic() {
-    with_both(|backend| {
-        let calls = Calls::default();
-        let hooks = |lane: Builder| {
-            lane.on_thread_start(noting(&calls, "start 1"))
-                .on_thread_start(|| panic!("a start hook's own fault"))
-                .on_thread_start(noting(&calls, "start 2"))
-                .on_thread_start(noting_the_end(&calls))
-        };
-        let Lanes { cpu, io: _io } = lanes_with(backend, 2, hooks);
-        // `build` returns when the threads are ready: nothing to wait for.
-        for thread in THREADS {
-            let is_in_use = ["cpu-0", "cpu-1"].contains(&thread);
-            assert_eq!(on(&calls, thread).len(), if is_in_use { 2 } else { 0 });
-        }
-        use_all(&cpu);
-        for thread in THREADS {
-            assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
-        }
-        let job = cpu.spawn_cpu(noting(&calls, "job"));
-        job.wait().unwrap();
-        cpu.shutdown().wait();
-        let mut jobs = 0;
-        for thread in THREADS {
-            let mut calls = on(&calls, thread);
-            jobs += calls.iter().filter(|what| **what == "job").count();
-            calls.retain(|what| *what != "job");
-            let all = ["start 1", "start 2", "stop"];
-            assert_eq!(calls, all, "{thread}");
-        }
-        assert_eq!(jobs, 1);
-        let others = calls.lock().unwrap().len() - THREADS.len() * 3 - 1;
-        assert_eq!(others, 0, "{:?}", calls.lock().unwrap());
-    });
+    let _limit = time_limit();
+    let calls = Calls::default();
+    let hooks = |lane: Builder| {
+        lane.on_thread_start(noting(&calls, "start 1"))
+            .on_thread_start(|| panic!("a start hook's own fault"))
+            .on_thread_start(noting(&calls, "start 2"))
+            .on_thread_start(noting_the_end(&calls))
+    };
+    let Lanes { cpu, io: _io } = lanes_with(2, hooks);
+    // `build` returns when the threads are ready: nothing to wait for.
+    for thread in THREADS {
+        let is_in_use = ["cpu-0", "cpu-1"].contains(&thread);
+        assert_eq!(on(&calls, thread).len(), if is_in_use { 2 } else { 0 });
+    }
+    use_all(&cpu);
+    for thread in THREADS {
+        assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
+    }
+    let job = cpu.spawn_cpu(noting(&calls, "job"));
+    job.wait().unwrap();
+    cpu.shutdown().wait();
+    let mut jobs = 0;
+    for thread in THREADS {
+        let mut calls = on(&calls, thread);
+        jobs += calls.iter().filter(|what| **what == "job").count();
+        calls.retain(|what| *what != "job");
+        let all = ["start 1", "start 2", "stop"];
+        assert_eq!(calls, all, "{thread}");
+    }
+    assert_eq!(jobs, 1);
+    let others = calls.lock().unwrap().len() - THREADS.len() * 3 - 1;
+    assert_eq!(others, 0, "{:?}", calls.lock().unwrap());
 }
 
 /// A hook that looks around finds the lane's own context, prepared before it.
 #[test]
 fn a_start_hook_can_use_the_lane() {
-    with_both(|backend| {
-        let ran = Arc::new(AtomicUsize::new(0));
-        let (first, count) = std::sync::mpsc::channel();
-        let seen = ran.clone();
-        let hook = move || {
-            let (seen, first) = (seen.clone(), first.clone());
-            let job = twolane_core::spawn_cpu(move || {
-                seen.fetch_add(1, SeqCst);
-                first.send(thread_name()).unwrap();
-            });
-            job.detach();
-        };
-        let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| lane.on_thread_start(hook));
-        use_all(&cpu);
-        for _ in THREADS {
-            assert!(count.recv().unwrap().starts_with("cpu-"));
-        }
-        cpu.shutdown().wait();
-        assert_eq!(ran.load(SeqCst), THREADS.len());
-    });
+    let _limit = time_limit();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (first, count) = std::sync::mpsc::channel();
+    let seen = ran.clone();
+    let hook = move || {
+        let (seen, first) = (seen.clone(), first.clone());
+        let job = twolane_core::spawn_cpu(move || {
+            seen.fetch_add(1, SeqCst);
+            first.send(thread_name()).unwrap();
+        });
+        job.detach();
+    };
+    let Lanes { cpu, io: _io } = lanes_with(2, |lane| lane.on_thread_start(hook));
+    use_all(&cpu);
+    for _ in THREADS {
+        assert!(count.recv().unwrap().starts_with("cpu-"));
+    }
+    cpu.shutdown().wait();
+    assert_eq!(ran.load(SeqCst), THREADS.len());
 }
 
-/// The threads of the blocking pool of `Backend::Runtime` are threads of the
-/// lane too: they run the hooks, and shutting down waits for them.
+/// The threads of the lane's own Tokio runtime, and of its blocking pool, are threads of the lane too:
+/// they run the hooks, and shutting down waits for them.
 #[test]
-fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
+fn threads_of_the_lanes_tokio_runtime_run_the_hooks() {
     let _limit = time_limit();
     let calls = Calls::default();
-    let Lanes { cpu, io: _io } = lanes_with(Backend::Runtime, 2, |lane| {
+    let Lanes { cpu, io: _io } = lanes_with(2, |lane| {
         lane.on_thread_start(noting(&calls, "start"))
             .on_thread_start(noting_the_end(&calls))
     });
     let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
     let job = cpu.spawn(twolane_core::in_cpu_context(blocking));
-    // Which of the three it is, is for Tokio to decide: workers are threads of
-    // that pool as well.
     let blocking = job.wait().unwrap();
     assert_eq!(on(&calls, &blocking), ["start"]);
-    // The two workers, and this one.
-    assert_eq!(calls.lock().unwrap().len(), 3);
+    // The two workers of the lane, those of its runtime, and this one.
+    assert_eq!(calls.lock().unwrap().len(), 5);
     cpu.shutdown().wait();
-    for thread in ["cpu-0", "cpu-1", "cpu-2"] {
+    for thread in [
+        "cpu-0",
+        "cpu-1",
+        "cpu-tokio-0",
+        "cpu-tokio-1",
+        "cpu-tokio-2",
+    ] {
         assert_eq!(on(&calls, thread), ["start", "stop"], "{thread}");
     }
 }
@@ -165,34 +165,32 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
         let frame = std::hint::black_box([n; 256]);
         if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
     }
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
-        let cpu = lanes.cpu.handle().clone();
-        for priority in ALL {
-            let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
-            assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
-        }
-    });
+    let _limit = time_limit();
+    let lanes = lanes_with(1, |lane| lane.thread_stack_size(64 << 20));
+    let cpu = lanes.cpu.handle().clone();
+    for priority in ALL {
+        let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
+        assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
+    }
 }
 
 #[test]
 fn a_priority_may_have_another_number() {
-    with_both(|backend| {
-        let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| {
-            lane.worker_threads_at(Priority::Low, 1)
-                .worker_threads_at(Priority::High, 3)
-        });
-        for (priority, threads) in ALL.into_iter().zip([3, 2, 1]) {
-            let handle = cpu.handle().with_priority(priority);
-            assert_eq!(handle.worker_threads(), threads);
-            assert_eq!(handle.metrics().threads, threads as u64);
-            // As many run at the same time, and no more.
-            let held: Vec<_> = (0..threads).map(|_| Stuck::start(&handle)).collect();
-            let waits = handle.spawn_cpu(|| ());
-            assert_eq!(handle.metrics().running, threads as u64);
-            assert!(!waits.is_finished());
-            held.into_iter().for_each(Stuck::end);
-            waits.wait().unwrap();
-        }
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes_with(2, |lane| {
+        lane.worker_threads_at(Priority::Low, 1)
+            .worker_threads_at(Priority::High, 3)
     });
+    for (priority, threads) in ALL.into_iter().zip([3, 2, 1]) {
+        let handle = cpu.handle().with_priority(priority);
+        assert_eq!(handle.worker_threads(), threads);
+        assert_eq!(handle.metrics().threads, threads as u64);
+        // As many run at the same time, and no more.
+        let held: Vec<_> = (0..threads).map(|_| Stuck::start(&handle)).collect();
+        let waits = handle.spawn_cpu(|| ());
+        assert_eq!(handle.metrics().running, threads as u64);
+        assert!(!waits.is_finished());
+        held.into_iter().for_each(Stuck::end);
+        waits.wait().unwrap();
+    }
 }

@@ -5,27 +5,20 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::support::{Stuck, lanes, thread_name, time_limit, wait::wait_until};
-use twolane_core::{Backend, CpuRuntime, Handle, Priority};
+use twolane_core::{CpuRuntime, Handle, JoinErrorKind, Priority};
 
 fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
-    cpu.tokio_handle().expect("a lane of Backend::Runtime")
-}
-
-#[test]
-fn a_rayon_lane_has_none() {
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
-    assert!(lanes.cpu.handle().tokio_handle().is_none());
+    cpu.tokio_handle().unwrap()
 }
 
 #[test]
 fn its_tasks_compute_on_the_threads_of_their_priority_and_find_the_lane() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     for (priority, name) in [
-        (Priority::High, "cpu-high-0"),
-        (Priority::Normal, "cpu-0"),
-        (Priority::Low, "cpu-low-0"),
+        (Priority::High, "cpu-high-tokio-0"),
+        (Priority::Normal, "cpu-tokio-0"),
+        (Priority::Low, "cpu-low-tokio-0"),
     ] {
         let cpu = lanes.cpu.handle().with_priority(priority);
         let task = tokio_of(&cpu).spawn(async {
@@ -46,7 +39,7 @@ fn its_tasks_compute_on_the_threads_of_their_priority_and_find_the_lane() {
 #[test]
 fn a_socket_there_fails_and_says_why() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let bind = async { tokio::net::TcpListener::bind("127.0.0.1:0").await };
     let task = tokio_of(lanes.cpu.handle()).spawn(bind);
     let panic = lanes.io.block_on(task).unwrap_err().into_panic();
@@ -58,7 +51,7 @@ fn a_socket_there_fails_and_says_why() {
 #[test]
 fn its_tasks_are_counted() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 2);
+    let lanes = lanes(2);
     let cpu = lanes.cpu.handle().clone();
     let (let_go, wait) = tokio::sync::oneshot::channel::<()>();
     let task = tokio_of(&cpu).spawn(wait);
@@ -71,7 +64,7 @@ fn its_tasks_are_counted() {
     let of_low = cpu.with_priority(Priority::Low).metrics();
     assert_eq!(of_low.tokio_tasks, 0);
     assert!(of_low.to_string().ends_with("suspended 0"));
-    // A job is not one of them, though a task of the lane's own runs it.
+    // A job is not one of them.
     let stuck = Stuck::start(&cpu);
     assert_eq!((cpu.metrics().tokio_tasks, cpu.metrics().running), (1, 1));
     let (job, end) = stuck.split();
@@ -85,7 +78,7 @@ fn its_tasks_are_counted() {
 #[test]
 fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     let tokio = tokio_of(&cpu);
     let waits = tokio.spawn(std::future::pending::<()>());
@@ -105,7 +98,11 @@ fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
     for task in [waits, computes, tokio.spawn(async {})] {
         assert!(lanes.io.block_on(task).unwrap_err().is_cancelled());
     }
-    assert!(tokio_of(&cpu).metrics().num_alive_tasks() == 0);
+    assert_eq!(tokio.metrics().num_alive_tasks(), 0);
+    assert_eq!(
+        cpu.tokio_handle().unwrap_err().kind(),
+        JoinErrorKind::Shutdown
+    );
 }
 
 /// The lane ends its runtime after its jobs, on a thread of its own. The pages said that new tasks are
@@ -113,7 +110,7 @@ fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
 #[test]
 fn a_task_that_is_spawned_beside_a_shutdown_runs_once_or_never_and_none_does_after_it() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 2);
+    let lanes = lanes(2);
     let tokio = tokio_of(lanes.cpu.handle());
     let runs = Arc::new(AtomicUsize::new(0));
     let spawn = || {
@@ -141,7 +138,7 @@ fn a_task_that_is_spawned_beside_a_shutdown_runs_once_or_never_and_none_does_aft
 #[test]
 fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let task = tokio_of(lanes.cpu.handle()).spawn(async {
         let inner = CpuRuntime::builder().worker_threads(1).build().unwrap();
         let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");

@@ -1,20 +1,16 @@
-//! On `Backend::Runtime` drain tasks pop the jobs, beside the tasks that jobs spawn with
-//! `tokio::spawn` inside `in_cpu_context`: do these get their turn?
-//!
-//! (`tests/assumptions` has which worker polls which task, and where a worker goes that blocks
-//! in place.)
+//! A job that has parts, which it spawns with `tokio::spawn` inside `in_cpu_context`, runs beside them.
 
 use std::sync::mpsc;
 
 use crate::support::busy::Busy;
 use crate::support::{lanes, time_limit};
-use twolane_core::{Backend, in_cpu_context};
+use twolane_core::in_cpu_context;
 
 /// What a future spawns in the CPU context gets its turn in a lane that is never empty.
 #[test]
 fn tokios_own_tasks_get_their_turn() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     // When one runs, the other is queued.
     let _busy = Busy::with(2, lanes.cpu.handle());
     let (had, has_had) = mpsc::channel();

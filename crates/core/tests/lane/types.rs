@@ -8,7 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
 use crate::shows::shows;
-use crate::support::{self, BOTH, Lanes, lanes};
+use crate::support::{self, Lanes, lanes};
 use futures::stream::{self, Stream, StreamExt};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 use twolane_core::future::{InCpuContext, Reserve, Shutdown, Yield};
@@ -57,7 +57,6 @@ assert_impl_all!(InCpuContext<stream::Pending<()>>: Stream, Debug, Send, Sync, U
 assert_not_impl_any!(InCpuContext<Rc<u8>>: Send, Sync);
 assert_not_impl_any!(InCpuContext<std::marker::PhantomPinned>: Unpin);
 assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
-assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
 
 // A service keeps a handle in its state and wraps its requests in a `catch_unwind`: that compiles
 // with Tokio's types, and no panic can leave ours half-way either.
@@ -77,48 +76,45 @@ assert_impl_all!(BridgeError: UnwindSafe, RefUnwindSafe);
 #[test]
 fn debug_tells_the_state() {
     let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 2);
-        let handle = cpu.handle().clone();
-        cpu.handle().spawn_io(async {}).wait().unwrap();
-        let name = format!("backend: {backend:?}");
-        let open = [
-            "Handle",
-            &name,
-            "threads: 2",
-            "closed: false",
-            "io_lane_gone: Some(",
-        ];
-        shows(&handle, &open);
-        shows(&cpu, &["CpuRuntime", "closed: false"]);
-        shows(&handle.enter(), &["EnterGuard"]);
-        let mut task = cpu.spawn(pending::<()>());
-        let abort = task.abort_handle();
-        shows(&task, &["Task", "finished: false"]);
-        shows(&abort, &["AbortHandle", "finished: false"]);
-        task.abort();
-        // It may be in its first poll just now, and ends with it.
-        assert!(io.block_on(&mut task).unwrap_err().is_cancelled());
-        shows(&task, &["finished: true"]);
-        shows(&abort, &["finished: true"]);
-        let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
-        let shown = handle.spawn_cpu_with(move |job| {
-            inside(job);
-            Ok(())
-        });
-        shown.wait().unwrap();
-        let bridged = handle.stream_from_io(stream::pending::<u8>(), 77, |_| 1);
-        shows(&bridged, &["Bridged", "buffered: 0", "limit: 77"]);
+    let Lanes { cpu, io } = lanes(2);
+    let handle = cpu.handle().clone();
+    cpu.handle().spawn_io(async {}).wait().unwrap();
+    let open = [
+        "Handle",
+        "threads: 2",
+        "closed: false",
+        "io_lane_gone: Some(",
+    ];
+    shows(&handle, &open);
+    shows(&cpu, &["CpuRuntime", "closed: false"]);
+    shows(&handle.enter(), &["EnterGuard"]);
+    let mut task = cpu.spawn(pending::<()>());
+    let abort = task.abort_handle();
+    shows(&task, &["Task", "finished: false"]);
+    shows(&abort, &["AbortHandle", "finished: false"]);
+    task.abort();
+    // It may be in its first poll just now, and ends with it.
+    assert!(io.block_on(&mut task).unwrap_err().is_cancelled());
+    shows(&task, &["finished: true"]);
+    shows(&abort, &["finished: true"]);
+    let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
+    let shown = handle.spawn_cpu_with(move |job| {
+        inside(job);
+        Ok(())
+    });
+    shown.wait().unwrap();
+    let bridged = handle.stream_from_io(stream::pending::<u8>(), 77, |_| 1);
+    shows(&bridged, &["Bridged", "buffered: 0", "limit: 77"]);
 
-        let shutdown = cpu.shutdown();
-        shows(&shutdown, &["Shutdown"]);
-        shutdown.wait();
-        shows(&handle, &[&name, "closed: true", "running: 0"]);
-        drop(io);
-        assert!(format!("{handle:?}").contains("io_lane_gone: Some(true)"));
-    }
+    let shutdown = cpu.shutdown();
+    shows(&shutdown, &["Shutdown"]);
+    shutdown.wait();
+    shows(&handle, &["closed: true", "running: 0"]);
+    drop(io);
+    assert!(format!("{handle:?}").contains("io_lane_gone: Some(true)"));
+
     let settings = CpuRuntime::builder().worker_threads(3).thread_name("query");
-    shows(&settings, &["Builder", "Rayon", "3", "query"]);
+    shows(&settings, &["Builder", "3", "query"]);
     shows(&in_cpu_context(pending::<()>()), &["InCpuContext"]);
     shows(&yield_if_due(), &["Yield"]);
     shows(&yield_now(), &["Yield"]);
@@ -128,7 +124,7 @@ fn debug_tells_the_state() {
 #[test]
 fn debug_of_errors_tells_what_happened() {
     let _limit = support::time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io } = lanes(1);
     let handle = cpu.handle().clone();
     let panicked = cpu.spawn_cpu(|| panic!("no such row")).wait();
     shows(
@@ -155,7 +151,7 @@ fn debug_of_errors_tells_what_happened() {
 
     cpu.shutdown().wait();
     shows(&cpu.spawn_cpu(|| 1).wait().unwrap_err(), &["ShutDown"]);
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io } = lanes(1);
     drop(io);
     shows(&cpu.spawn_cpu(|| 1).wait().unwrap_err(), &["IoRuntimeGone"]);
 }

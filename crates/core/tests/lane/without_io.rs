@@ -9,15 +9,15 @@ use futures::executor::block_on;
 use futures::{StreamExt, TryStreamExt, stream};
 use stallwatch::Watch;
 use tokio::runtime::{Builder, Handle, Runtime};
-use twolane_core::{Backend, CpuRuntime, JoinErrorKind, Priority};
+use twolane_core::{CpuRuntime, JoinErrorKind, Priority};
 
-use crate::support::{time_limit, with_both};
+use crate::support::time_limit;
 
 static CPU: LazyLock<CpuRuntime> =
     LazyLock::new(|| CpuRuntime::builder().without_io().build().unwrap());
 
-fn lane(backend: Backend) -> CpuRuntime {
-    let settings = CpuRuntime::builder().backend(backend).worker_threads(2);
+fn lane() -> CpuRuntime {
+    let settings = CpuRuntime::builder().worker_threads(2);
     settings.without_io().build().unwrap()
 }
 
@@ -69,63 +69,57 @@ fn a_static_lane_outlives_the_runtimes_that_use_it() {
 
 #[test]
 fn it_is_not_bound_to_the_runtime_around_it() {
-    with_both(|backend| {
-        let runtime = Runtime::new().unwrap();
-        let cpu = runtime.block_on(async { lane(backend) });
-        let around = runtime.handle().id();
-        drop(runtime);
-        let inside = cpu
-            .spawn_cpu(|| Handle::try_current().map(|it| it.id()))
-            .wait();
-        match backend {
-            Backend::Rayon => assert!(inside.unwrap().is_err()),
-            _ => assert_ne!(inside.unwrap().unwrap(), around),
-        }
-        block_on(use_all_but_io(&cpu));
-        cpu.shutdown().wait();
-        let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err();
-        assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
-    });
+    let _limit = time_limit();
+    let runtime = Runtime::new().unwrap();
+    let cpu = runtime.block_on(async { lane() });
+    drop(runtime);
+    let inside = cpu
+        .spawn_cpu(|| Handle::try_current().map(|it| it.id()))
+        .wait();
+    assert!(inside.unwrap().is_err());
+    block_on(use_all_but_io(&cpu));
+    cpu.shutdown().wait();
+    let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err();
+    assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
 }
 
 #[test]
 fn what_needs_the_io_lane_is_refused() {
-    with_both(|backend| {
-        let cpu = lane(backend);
-        let io = cpu.handle().io();
-        let from_job = cpu.spawn_cpu(|| twolane_core::spawn_io(async {}).wait());
-        let from_job = from_job.wait().unwrap();
-        for refused in [
-            cpu.handle().spawn_io(async {}).wait(),
-            io.spawn(async {}).wait(),
-            from_job,
-        ] {
-            let error = refused.unwrap_err();
-            assert_eq!(error.kind(), JoinErrorKind::NoIoLane);
-            assert!(error.to_string().contains("Builder::io_handle"), "{error}");
-        }
-        let within = cpu
-            .handle()
-            .spawn_io(async {})
-            .within(Duration::from_secs(60));
-        assert_eq!(
-            block_on(within).unwrap_err().kind(),
-            JoinErrorKind::NoIoLane
-        );
-        let mut bridged = cpu.handle().stream_from_io(stream::iter(0..3), 8, |_| 1);
-        let error = block_on(bridged.next()).unwrap().unwrap_err().to_string();
-        assert!(
-            error.contains("never begun") && error.contains("without_io"),
-            "{error}"
-        );
-        assert!(io.is_gone());
-    });
+    let _limit = time_limit();
+    let cpu = lane();
+    let io = cpu.handle().io();
+    let from_job = cpu.spawn_cpu(|| twolane_core::spawn_io(async {}).wait());
+    let from_job = from_job.wait().unwrap();
+    for refused in [
+        cpu.handle().spawn_io(async {}).wait(),
+        io.spawn(async {}).wait(),
+        from_job,
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), JoinErrorKind::NoIoLane);
+        assert!(error.to_string().contains("Builder::io_handle"), "{error}");
+    }
+    let within = cpu
+        .handle()
+        .spawn_io(async {})
+        .within(Duration::from_secs(60));
+    assert_eq!(
+        block_on(within).unwrap_err().kind(),
+        JoinErrorKind::NoIoLane
+    );
+    let mut bridged = cpu.handle().stream_from_io(stream::iter(0..3), 8, |_| 1);
+    let error = block_on(bridged.next()).unwrap().unwrap_err().to_string();
+    assert!(
+        error.contains("never begun") && error.contains("without_io"),
+        "{error}"
+    );
+    assert!(io.is_gone());
 }
 
 #[test]
 #[should_panic(expected = "this CpuRuntime has no I/O lane")]
 fn it_has_no_runtime_to_give() {
-    lane(Backend::Rayon).handle().io().runtime();
+    lane().handle().io().runtime();
 }
 
 #[test]
@@ -138,16 +132,15 @@ fn there_is_nothing_to_watch() {
 /// Tokio's channels and semaphores let the other jobs of the thread run, here too.
 #[test]
 fn its_futures_have_a_budget() {
-    with_both(|backend| {
-        let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
-        let cpu = settings.without_io().build().unwrap();
-        let always_ready = cpu.spawn(async {
-            loop {
-                tokio::task::coop::consume_budget().await;
-            }
-        });
-        assert_eq!(cpu.spawn(async { 5 }).wait().unwrap(), 5);
-        drop::<twolane_core::Task<()>>(always_ready);
-        cpu.shutdown().wait();
+    let _limit = time_limit();
+    let settings = CpuRuntime::builder().worker_threads(1);
+    let cpu = settings.without_io().build().unwrap();
+    let always_ready = cpu.spawn(async {
+        loop {
+            tokio::task::coop::consume_budget().await;
+        }
     });
+    assert_eq!(cpu.spawn(async { 5 }).wait().unwrap(), 5);
+    drop::<twolane_core::Task<()>>(always_ready);
+    cpu.shutdown().wait();
 }

@@ -115,14 +115,12 @@ fn detached_jobs_that_a_shutdown_drops() {
 #[test]
 fn a_task_that_is_dropped_before_its_closure_began() {
     listen(|log, Lanes { cpu, io: _io }| {
-        // Each backend has a name of its own: a call site is told of once.
-        let cpu = cpu.handle().clone();
-        let cpu = cpu.with_name(&format!("audit: {}", cpu.tokio_handle().is_some()));
+        let cpu = cpu.handle().with_name("audit");
         let stuck = Stuck::start(&cpu);
         for _ in 0..2 {
             drop(cpu.spawn_cpu(|| ()));
         }
-        log.says(&["INFO ", "before its closure began", "site=audit: "]);
+        log.says(&["INFO ", "before its closure began", "site=audit"]);
         // These have begun, or are told by a call.
         drop(cpu.spawn(std::future::pending::<()>()));
         let other = cpu.with_name("another audit");

@@ -135,6 +135,10 @@ impl Schedule for Level {
         }
     }
 
+    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>) {
+        self.enqueue(job, false, None);
+    }
+
     fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey {
         *self.0.registered.try_lock().unwrap() = Some(job);
         RegistryKey::MIN

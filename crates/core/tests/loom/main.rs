@@ -46,23 +46,17 @@ mod bridge {
     pub mod buffer;
     pub mod error;
 }
-#[path = "../../src/pool/rayon/copies.rs"]
+#[path = "../../src/pool/copies.rs"]
 mod copies;
-#[path = "../../src/pool/drain_tasks.rs"]
-mod drain_tasks;
-#[path = "../../src/pool/rayon/idle.rs"]
+#[path = "../../src/pool/idle.rs"]
 mod idle;
-#[path = "../../src/pool/tokio/stranded.rs"]
-mod stranded;
 
 mod job_lane;
 mod of_bridges;
 mod of_broadcasts;
 mod of_clocks;
-mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
-mod of_stranded_jobs;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds
 /// at most. `LOOM_MAX_PREEMPTIONS=5` explores more.

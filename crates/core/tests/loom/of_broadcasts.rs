@@ -28,7 +28,7 @@ enum RayonJob {
     Copy(Arc<Copies>),
 }
 
-/// A lane of the rayon backend with two workers, as in `pool/rayon/mod.rs` and `pool/rayon/drain.rs`.
+/// A lane with two workers, as in `pool/mod.rs` and `pool/drain.rs`.
 /// Worker 0 sleeps in rayon, and rayon wakes it for each drain job.
 struct LaneModel {
     queue: Queue<()>,

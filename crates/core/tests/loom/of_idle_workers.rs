@@ -1,4 +1,4 @@
-//! The workers of the rayon backend and the lane's queue.
+//! The workers and the lane's queue.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -12,7 +12,7 @@ use crate::idle::{Idle, Wakeup};
 use crate::model;
 use crate::sync::Queue;
 
-/// A lane of the rayon backend, as in `pool/rayon/mod.rs`. A thread that spawns a drain job
+/// A lane, as in `pool/mod.rs`. A thread that spawns a drain job
 /// also plays the worker which runs it.
 struct LaneModel {
     queue: Queue<()>,

@@ -4,7 +4,6 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use twolane_core::Backend;
 
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,19 +117,13 @@ pub(crate) enum Call {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    pub(crate) backend: Backend,
     pub(crate) queue_limit: Option<usize>,
     pub(crate) calls: Vec<Call>,
 }
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
-    let backends = prop_oneof![Just(Backend::Rayon), Just(Backend::Runtime)];
     let limits = option::weighted(0.8, 1_usize..=3);
-    (backends, limits, vec(calls(), 1..50)).prop_map(|(backend, queue_limit, calls)| Case {
-        backend,
-        queue_limit,
-        calls,
-    })
+    (limits, vec(calls(), 1..50)).prop_map(|(queue_limit, calls)| Case { queue_limit, calls })
 }
 
 fn calls() -> impl Strategy<Value = Call> {

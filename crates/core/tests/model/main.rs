@@ -1,5 +1,5 @@
 //! Random calls of the public interface against a model of it (`model.rs`): one
-//! thread, a limited queue or an unlimited one, either backend. After each call
+//! thread, a limited queue or an unlimited one. After each call
 //! the lane is at rest, which is waited for by events, and then all that can be
 //! seen of it from outside is what the model says: results, which jobs have
 //! ended, which runs, the order of the starts, wake-ups, and each figure of the metrics.

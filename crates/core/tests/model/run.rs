@@ -53,7 +53,6 @@ impl Run {
         static IO: LazyLock<tokio::runtime::Runtime> =
             LazyLock::new(|| tokio::runtime::Runtime::new().unwrap());
         let mut settings = CpuRuntime::builder()
-            .backend(case.backend)
             .worker_threads(1)
             .io_handle(IO.handle().clone())
             // As the model's queue is (`tests/lane/short_first.rs` has the order of the default).

@@ -5,23 +5,23 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use futures::future::lazy;
-use twolane_core::{Backend, JoinErrorKind, in_cpu_context};
+use twolane_core::{JoinErrorKind, in_cpu_context};
 
-use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, suspended, time_limit, with_both};
+use crate::support::{self, PanicsOnDrop, Stuck, lanes, suspended, time_limit};
 
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.
 #[test]
 fn captures_that_panic_leave_the_control_thread_alive() {
-    on_both(1, |lanes| {
-        let stuck = Stuck::start(lanes.cpu.handle());
-        let captured = PanicsOnDrop;
-        drop(lanes.cpu.spawn_cpu(move || drop(captured)));
-        let limit = Duration::from_millis(5);
-        assert_eq!(lanes.cpu.shutdown_timeout(limit).wait().jobs, 1);
-        stuck.end();
-        assert!(lanes.cpu.shutdown().wait().is_empty());
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let stuck = Stuck::start(lanes.cpu.handle());
+    let captured = PanicsOnDrop;
+    drop(lanes.cpu.spawn_cpu(move || drop(captured)));
+    let limit = Duration::from_millis(5);
+    assert_eq!(lanes.cpu.shutdown_timeout(limit).wait().jobs, 1);
+    stuck.end();
+    assert!(lanes.cpu.shutdown().wait().is_empty());
 }
 
 /// A destructor that blocks held the clock of `shutdown_timeout`.
@@ -33,17 +33,17 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
             let _ = self.0.recv();
         }
     }
-    on_both(1, |lanes| {
-        let (let_go, blocked) = mpsc::channel();
-        let task = suspended(lanes.cpu.handle(), Blocks(blocked));
-        // Only once it is suspended does it lie with the control thread.
-        lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
-        // Were it held, the destructor would never be let go.
-        lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
-        assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
-        let_go.send(()).unwrap();
-        assert!(lanes.cpu.shutdown().wait().is_empty());
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let (let_go, blocked) = mpsc::channel();
+    let task = suspended(lanes.cpu.handle(), Blocks(blocked));
+    // Only once it is suspended does it lie with the control thread.
+    lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+    // Were it held, the destructor would never be let go.
+    lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
+    assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+    let_go.send(()).unwrap();
+    assert!(lanes.cpu.shutdown().wait().is_empty());
 }
 
 /// A destructor that waits for the shutdown that runs it waits for itself; it
@@ -56,11 +56,11 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
             self.0.shutdown().wait();
         }
     }
-    on_both(1, |lanes| {
-        let cpu = Arc::new(lanes.cpu);
-        suspended(cpu.handle(), Waits(cpu.clone())).detach();
-        assert!(cpu.shutdown().wait().is_empty());
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = Arc::new(lanes.cpu);
+    suspended(cpu.handle(), Waits(cpu.clone())).detach();
+    assert!(cpu.shutdown().wait().is_empty());
 }
 
 /// A `spawn_io` future whose runtime ended with its thread never told.
@@ -73,7 +73,7 @@ fn a_runtime_that_ends_with_its_thread() {
     let _limit = time_limit();
     let (task, state) = std::thread::spawn(|| {
         let io = RUNTIME.with(|runtime| runtime.handle().clone());
-        let cpu = support::cpu_lane(twolane_core::Backend::Rayon, 1, &io);
+        let cpu = support::cpu_lane(1, &io);
         let task = cpu.handle().spawn_io(std::future::pending::<()>());
         (task, cpu.handle().clone())
     })
@@ -94,8 +94,8 @@ fn an_entered_handle_does_not_reach_into_others_io() {
     let io = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let entered = support::cpu_lane(twolane_core::Backend::Rayon, 1, io.handle());
-    let own = support::cpu_lane(twolane_core::Backend::Rayon, 2, io.handle());
+    let entered = support::cpu_lane(1, io.handle());
+    let own = support::cpu_lane(2, io.handle());
     let entered = entered.handle();
     let _entered = entered.enter();
     let threads = own
@@ -108,24 +108,20 @@ fn an_entered_handle_does_not_reach_into_others_io() {
 /// `shutdown_timeout` said that nothing was left while such work went on.
 #[test]
 fn a_thread_that_runs_no_job_is_counted() {
-    with_both(|backend| {
-        let lanes = lanes(backend, 1);
+    let _limit = time_limit();
+    for in_runtime in [false, true] {
+        let lanes = lanes(1);
         let (started, runs) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();
         let compute = move || {
             started.send(()).unwrap();
             wait.recv().unwrap();
         };
-        let spawns = async move {
-            if backend == Backend::Rayon {
-                rayon::spawn(compute);
-            } else {
+        let job = match in_runtime {
+            false => lanes.cpu.spawn(async move { rayon::spawn(compute) }),
+            true => lanes.cpu.spawn(in_cpu_context(async move {
                 tokio::spawn(lazy(move |_| compute()));
-            }
-        };
-        let job = match backend {
-            Backend::Rayon => lanes.cpu.spawn(spawns),
-            _ => lanes.cpu.spawn(in_cpu_context(spawns)),
+            })),
         };
         job.wait().unwrap();
         runs.recv().unwrap();
@@ -135,5 +131,5 @@ fn a_thread_that_runs_no_job_is_counted() {
         }
         let_go.send(()).unwrap();
         assert!(lanes.cpu.shutdown_timeout(Duration::MAX).wait().is_empty());
-    });
+    }
 }

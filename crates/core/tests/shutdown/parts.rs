@@ -1,4 +1,4 @@
-//! On `Backend::Runtime` a shutdown drops the Tokio tasks that jobs have spawned inside
+//! A shutdown drops the Tokio tasks that jobs have spawned inside
 //! `in_cpu_context`. What does the awaiter of such a job learn?
 //!
 //! The error that the job made of it, once: DataFusion's "task was cancelled". A job

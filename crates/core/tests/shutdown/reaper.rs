@@ -6,24 +6,24 @@ use std::sync::mpsc;
 use twolane_core::JoinErrorKind;
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, on_both};
+use crate::support::{Dropped, Stuck, lanes, time_limit};
 
 /// It has nothing to do then, and is no thread that "still runs".
 #[test]
 fn a_thread_that_has_dropped_all_is_not_left() {
-    on_both(1, |lanes| {
-        let stuck = Stuck::start(lanes.cpu.handle());
-        let (dropped, drops) = mpsc::channel();
-        let state = Dropped(dropped);
-        let queued = lanes.cpu.spawn_cpu(move || drop(state));
-        let over = lanes.cpu.shutdown();
-        assert_eq!(queued.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
-        drops.recv().unwrap();
-        // It needs a moment to say that it is done.
-        let left = || lanes.cpu.shutdown_timeout(std::time::Duration::ZERO).wait();
-        wait_until(|| left().threads == 1);
-        assert_eq!((left().jobs, left().threads), (1, 1));
-        stuck.end();
-        assert!(over.wait().is_empty());
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let stuck = Stuck::start(lanes.cpu.handle());
+    let (dropped, drops) = mpsc::channel();
+    let state = Dropped(dropped);
+    let queued = lanes.cpu.spawn_cpu(move || drop(state));
+    let over = lanes.cpu.shutdown();
+    assert_eq!(queued.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+    drops.recv().unwrap();
+    // It needs a moment to say that it is done.
+    let left = || lanes.cpu.shutdown_timeout(std::time::Duration::ZERO).wait();
+    wait_until(|| left().threads == 1);
+    assert_eq!((left().jobs, left().threads), (1, 1));
+    stuck.end();
+    assert!(over.wait().is_empty());
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use twolane_core::in_cpu_context;
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, lanes_with, suspended, time_limit, with_both};
+use crate::support::{Lanes, lanes_with, suspended, time_limit};
 use twolane_core::JoinErrorKind;
 
 /// Its destructor takes its time.
@@ -85,32 +85,30 @@ fn is_counted(lanes: &Lanes, watched: &Watched) {
 #[test]
 #[cfg_attr(windows, ignore = "no other thread can end meanwhile")]
 fn of_a_job() {
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 2, |builder| builder);
-        let (slow, watched) = slow();
-        let job = lanes.cpu.spawn_cpu(|| set(&OF_A_JOB, slow));
-        job.wait().unwrap();
-        is_counted(&lanes, &watched);
-    });
+    let _limit = time_limit();
+    let lanes = lanes_with(2, |builder| builder);
+    let (slow, watched) = slow();
+    let job = lanes.cpu.spawn_cpu(|| set(&OF_A_JOB, slow));
+    job.wait().unwrap();
+    is_counted(&lanes, &watched);
 }
 
 /// It is older than what jobs set, and goes after it.
 #[test]
 #[cfg_attr(windows, ignore = "no other thread can end meanwhile")]
 fn of_a_start_hook() {
-    with_both(|backend| {
-        let (slow, watched) = slow();
-        let slow = Mutex::new(Some(slow));
-        let lanes = lanes_with(backend, 2, |builder| {
-            builder.on_thread_start(move || {
-                let slow = slow.lock().unwrap().take();
-                if let Some(slow) = slow {
-                    set(&OF_A_HOOK, slow);
-                }
-            })
-        });
-        is_counted(&lanes, &watched);
+    let _limit = time_limit();
+    let (slow, watched) = slow();
+    let slow = Mutex::new(Some(slow));
+    let lanes = lanes_with(2, |builder| {
+        builder.on_thread_start(move || {
+            let slow = slow.lock().unwrap().take();
+            if let Some(slow) = slow {
+                set(&OF_A_HOOK, slow);
+            }
+        })
     });
+    is_counted(&lanes, &watched);
 }
 
 /// The thread that drops what a shutdown finds in the queue.
@@ -122,16 +120,15 @@ fn of_a_destructor() {
             set(&OF_A_DESTRUCTOR, self.0.take().unwrap());
         }
     }
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |builder| builder);
-        let (slow, watched) = slow();
-        let job = suspended(lanes.cpu.handle(), Sets(Some(slow)));
-        // After the step of that one.
-        lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
-        lanes.cpu.shutdown_background();
-        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
-        is_counted(&lanes, &watched);
-    });
+    let _limit = time_limit();
+    let lanes = lanes_with(1, |builder| builder);
+    let (slow, watched) = slow();
+    let job = suspended(lanes.cpu.handle(), Sets(Some(slow)));
+    // After the step of that one.
+    lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+    lanes.cpu.shutdown_background();
+    assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+    is_counted(&lanes, &watched);
 }
 
 /// A thread of the lane's own runtime that serves no queue.
@@ -139,7 +136,7 @@ fn of_a_destructor() {
 #[cfg_attr(windows, ignore = "no other thread can end meanwhile")]
 fn of_a_blocking_task() {
     let _limit = time_limit();
-    let lanes = lanes_with(twolane_core::Backend::Runtime, 1, |builder| builder);
+    let lanes = lanes_with(1, |builder| builder);
     let (slow, watched) = slow();
     let sets = move || set(&OF_A_JOB, slow);
     let blocking = async { tokio::task::spawn_blocking(sets).await };

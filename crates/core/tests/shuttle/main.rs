@@ -25,8 +25,6 @@
 mod opaque;
 #[path = "../../src/admission/mod.rs"]
 mod admission;
-#[path = "../../src/backend.rs"]
-mod backend;
 #[path = "../../src/build_error.rs"]
 mod build_error;
 #[path = "../../src/error/mod.rs"]
@@ -52,8 +50,6 @@ mod panics;
 mod priority;
 #[path = "../../src/remaining.rs"]
 mod remaining;
-#[path = "../../src/pool/tokio/stranded.rs"]
-mod stranded;
 #[path = "../support/shuttle_sync.rs"]
 mod sync;
 #[path = "../../src/task/mod.rs"]
@@ -64,7 +60,6 @@ mod trace;
 mod of_closing_lanes;
 mod of_keys;
 mod of_limits;
-mod of_stranded_jobs;
 
 /// Runs a test under 10,000 schedules, or under the one that the environment names.
 ///

@@ -22,7 +22,7 @@ use crate::admission::{Permit, Reserve};
 use crate::error::CloseReason;
 use crate::lane::control::{self, Due, Message};
 use crate::lane::{
-    Lane, Level, Levels, Start, Submitter, ThreadSettings, Workers, thread as lane_thread,
+    Lane, Level, Levels, Start, Submitter, ThreadSettings, Threads, Workers, thread as lane_thread,
 };
 use crate::limits::Limit;
 use crate::priority::Priority;
@@ -66,6 +66,10 @@ fn serve(level: &Arc<Level>, woken: &Receiver<()>) {
 }
 
 impl Workers for OneWorker {
+    fn install(&self, _: &mut (dyn FnMut() + Send)) {
+        unreachable!("no model installs");
+    }
+
     fn notify(&self, _: &Arc<Level>) {
         if let Some(wake) = &*self.0.lock().unwrap() {
             wake.send(()).unwrap();
@@ -108,7 +112,7 @@ impl Model {
     /// As `build` does it.
     fn start(&self) {
         // An error: the lane was closed before.
-        let _ = self.submitter().level().start_and_wait();
+        let _ = self.submitter().level().start_and_wait(Threads::Workers);
         self.levels.lane.thread_ended();
     }
 
@@ -377,7 +381,7 @@ fn who_waits_for_threads_is_told_also_if_there_are_none() {
         let _ = model.submitter().level().started();
         submits.join().unwrap();
         // No later than now.
-        assert!(model.submitter().level().started().is_some());
+        assert!(model.submitter().level().started().is_ok());
         model.levels.lane.thread_ended();
         model.shut_down(Lane::close);
     });

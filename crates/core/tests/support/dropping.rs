@@ -11,7 +11,7 @@ use std::future::pending;
 use std::sync::mpsc;
 
 use crate::support::{self, Lanes, Stuck, lanes, thread_name};
-use twolane_core::{Backend, Handle, JoinErrorKind, Task};
+use twolane_core::{Handle, JoinErrorKind, Task};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ impl Drop for Probe {
 
 /// `end` has a lane of one thread drop the probe, once. It can wait for that by the last of its
 /// arguments.
-pub fn end_of(backend: Backend, end: impl FnOnce(&Lanes, Probe, &dyn Fn())) -> End {
-    let lanes = lanes(backend, 1);
+pub fn end_of(end: impl FnOnce(&Lanes, Probe, &dyn Fn())) -> End {
+    let lanes = lanes(1);
     let (ends, ended) = mpsc::channel();
     let first = OnceCell::new();
     let is_dropped = || {

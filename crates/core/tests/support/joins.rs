@@ -1,4 +1,4 @@
-//! A worker of the rayon backend that waits inside a job.
+//! A worker that waits inside a job.
 
 #![allow(
     dead_code,

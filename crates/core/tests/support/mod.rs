@@ -19,23 +19,7 @@ pub mod wait;
 use std::sync::mpsc;
 
 pub use limit::{thread_name, time_limit};
-use twolane_core::{Backend, Builder, CpuRuntime, Priority};
-
-pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
-
-/// Runs the test with each backend. If it fails, its output says with which.
-pub fn with_both(mut test: impl FnMut(Backend)) {
-    let _limit = time_limit();
-    for backend in BOTH {
-        println!("with {backend:?}");
-        test(backend);
-    }
-}
-
-/// Runs the test on a lane of each backend that has so many threads.
-pub fn on_both(threads: usize, mut test: impl FnMut(Lanes)) {
-    with_both(|backend| test(lanes(backend, threads)));
-}
+use twolane_core::{Builder, CpuRuntime, Priority};
 
 pub struct Lanes {
     pub cpu: CpuRuntime,
@@ -43,21 +27,19 @@ pub struct Lanes {
 }
 
 /// An I/O runtime of two workers named `io`, and a CPU lane on it.
-pub fn lanes(backend: Backend, threads: usize) -> Lanes {
-    lanes_with(backend, threads, |builder| builder)
+pub fn lanes(threads: usize) -> Lanes {
+    lanes_with(threads, |builder| builder)
 }
 
 /// The same, with settings of one's own.
-pub fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) -> Builder) -> Lanes {
+pub fn lanes_with(threads: usize, set: impl FnOnce(Builder) -> Builder) -> Lanes {
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("io")
         .enable_all()
         .build()
         .unwrap();
-    let cpu = set(settings(backend, threads, io.handle()))
-        .build()
-        .unwrap();
+    let cpu = set(settings(threads, io.handle())).build().unwrap();
     Lanes { cpu, io }
 }
 
@@ -69,23 +51,15 @@ pub fn use_all(cpu: &CpuRuntime) {
     }
 }
 
-/// The backend that a parent has named to this child, as `TWOLANE_TEST_BACKEND`.
-pub fn backend_of_child() -> Backend {
-    let named = std::env::var("TWOLANE_TEST_BACKEND").unwrap();
-    let is_named = |backend: &Backend| format!("{backend:?}") == named;
-    BOTH.into_iter().find(is_named).unwrap()
-}
-
 /// A CPU lane with threads named `cpu-N`, each priority with its own jobs: a test that holds the
 /// threads of `Normal` knows which job runs where. (`tests/lane/short_first.rs`, the storm and the
 /// model have lanes as they come.)
-pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
-    settings(backend, threads, io).build().unwrap()
+pub fn cpu_lane(threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
+    settings(threads, io).build().unwrap()
 }
 
-fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
+fn settings(threads: usize, io: &tokio::runtime::Handle) -> Builder {
     CpuRuntime::builder()
-        .backend(backend)
         .worker_threads(threads)
         .thread_name("cpu")
         .io_handle(io.clone())

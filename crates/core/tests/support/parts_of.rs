@@ -1,4 +1,4 @@
-//! Streams and jobs of which a shutdown drops a part, on a lane that computes on Tokio's threads: see
+//! Streams and jobs of which a shutdown drops a part: see
 //! `tests/shutdown/parts.rs`.
 
 #![allow(
@@ -14,9 +14,9 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream, Stream};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError as Dropped, JoinHandle};
-use twolane_core::{Backend, Handle};
+use twolane_core::Handle;
 
-use crate::support::{self, Lanes, lanes, on_both, time_limit};
+use crate::support::{self, Lanes, lanes, time_limit};
 
 /// What it awaits of a part of its own, which will be dropped.
 pub struct Part {
@@ -64,7 +64,7 @@ impl Part {
 }
 
 pub fn two_threads() -> Lanes {
-    lanes(Backend::Runtime, 2)
+    lanes(2)
 }
 
 /// A reader must not take it for the end.
@@ -110,21 +110,21 @@ fn reads_of_a_job(
 /// Such a stream, read by a thread of its own, ends with an error. `read` reads all of it, and tells
 /// of each item whether it is none.
 pub fn is_cut_with_a_job(read: fn(&Handle, BoxStream<'static, u8>, &mut dyn FnMut(bool))) {
-    on_both(2, |lanes| {
-        let cpu = lanes.cpu.handle().clone();
-        let (awaits, is_awaiting) = mpsc::channel();
-        let (has_read, is_read) = mpsc::channel();
-        let source = reads_of_a_job(&cpu, awaits, is_read).boxed();
-        let reader = std::thread::spawn(move || {
-            let mut is_cut = false;
-            read(&cpu, source, &mut |is_ok| {
-                is_cut |= !is_ok;
-                let _ = has_read.send(());
-            });
-            is_cut
+    let _limit = time_limit();
+    let lanes = lanes(2);
+    let cpu = lanes.cpu.handle().clone();
+    let (awaits, is_awaiting) = mpsc::channel();
+    let (has_read, is_read) = mpsc::channel();
+    let source = reads_of_a_job(&cpu, awaits, is_read).boxed();
+    let reader = std::thread::spawn(move || {
+        let mut is_cut = false;
+        read(&cpu, source, &mut |is_ok| {
+            is_cut |= !is_ok;
+            let _ = has_read.send(());
         });
-        is_awaiting.recv().unwrap();
-        lanes.cpu.shutdown_background();
-        assert!(reader.join().unwrap());
+        is_cut
     });
+    is_awaiting.recv().unwrap();
+    lanes.cpu.shutdown_background();
+    assert!(reader.join().unwrap());
 }

@@ -9,10 +9,10 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use twolane_core::{Backend, CpuRuntime};
+use twolane_core::CpuRuntime;
 
-pub fn lane(backend: Backend) -> CpuRuntime {
-    let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
+pub fn lane() -> CpuRuntime {
+    let settings = CpuRuntime::builder().worker_threads(1);
     settings.hold_paused_clock(true).build().unwrap()
 }
 

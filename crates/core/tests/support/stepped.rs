@@ -8,7 +8,7 @@
 )]
 
 use tokio::runtime::{Builder, Runtime};
-use twolane_core::{Backend, CpuRuntime};
+use twolane_core::CpuRuntime;
 
 pub struct Stepped {
     pub cpu: CpuRuntime,
@@ -17,12 +17,12 @@ pub struct Stepped {
 
 impl Stepped {
     pub fn new() -> Self {
-        Self::on(Backend::Rayon, 1)
+        Self::on(1)
     }
 
-    pub fn on(backend: Backend, threads: usize) -> Self {
+    pub fn on(threads: usize) -> Self {
         let io = Builder::new_current_thread().build().unwrap();
-        let cpu = crate::support::cpu_lane(backend, threads, io.handle());
+        let cpu = crate::support::cpu_lane(threads, io.handle());
         Self { cpu, io }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use crate::support::{Lanes, on_both};
+use crate::support::{Lanes, lanes, time_limit};
 use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -24,7 +24,7 @@ pub(crate) struct Log {
     pub(crate) lines: Receiver<String>,
 }
 
-/// Runs the test on a lane of one thread, of each backend, while no other test logs. The log has
+/// Runs the test on a lane of one thread, while no other test logs. The log has
 /// to be silent in the end.
 pub(crate) fn listen(test: impl Fn(&Log, Lanes)) {
     let _one_test = lock(&ONE_TEST);
@@ -32,15 +32,15 @@ pub(crate) fn listen(test: impl Fn(&Log, Lanes)) {
         let subscriber = Registry::default().with(Tap);
         tracing::subscriber::set_global_default(subscriber).unwrap();
         // The first lane of a process warns of what it finds around it.
-        on_both(1, drop);
+        drop(lanes(1));
     });
     let (listener, lines) = mpsc::channel();
     *lock(&LISTENER) = Some(listener);
     let log = Log { lines };
-    on_both(1, |lanes| {
-        test(&log, lanes);
-        log.is_silent();
-    });
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    test(&log, lanes);
+    log.is_silent();
 }
 
 impl Log {

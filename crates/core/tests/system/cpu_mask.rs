@@ -9,15 +9,15 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::runtime::Runtime;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, must_run, time_limit, with_both};
+use crate::support::{must_run, time_limit};
 use crate::threads::cores;
 use stallwatch::Watch;
-use twolane_core::{Backend, CpuRuntime, Handle, Priority, in_cpu_context};
+use twolane_core::{CpuRuntime, Handle, Priority, in_cpu_context};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// What ends the names of the threads of a lane that has two for each priority and a watch.
-const ROLES: [&str; 8] = [
-    "high-0", "high-1", "0", "1", "low-0", "low-1", "control", "watch",
+const ROLES: [&str; 10] = [
+    "high-0", "high-1", "0", "1", "low-0", "low-1", "tokio-0", "tokio-1", "control", "watch",
 ];
 
 /// The cores that this thread may use.
@@ -52,34 +52,30 @@ fn each_lane_runs_where_it_was_built() {
     if first == last {
         return must_run::not_run("cores", "this process has one core");
     }
-    for backend in BOTH {
-        let io = Runtime::new().unwrap();
-        let built = [("a", &all), ("f", &first), ("l", &last)];
-        // A name for each lane: the threads of an earlier one may not be gone yet.
-        let name_of = |name: &str| format!("{name}-{}", matches!(backend, Backend::Rayon) as u8);
-        let lanes = built.map(|(name, cores)| {
-            let builder = CpuRuntime::builder()
-                .backend(backend)
-                .worker_threads(2)
-                .thread_name(name_of(name))
-                .io_handle(io.handle().clone())
-                .watch_io(Watch::new());
-            on_cores(cores, || builder.build().unwrap())
-        });
-        for (lane, (name, expected)) in lanes.iter().zip(built) {
-            for priority in ALL {
-                // This thread is not bound.
-                let handle = lane.handle().with_priority(priority);
-                let found = cores_of_a_child(&handle);
-                assert_eq!(&found, expected, "{backend:?}, {name}, {priority:?}");
-            }
-            for role in ROLES {
-                let thread = format!("{}-{role}", name_of(name));
-                // It takes its name when it first runs, and then its cores.
-                let is_bound = |list: &String| *list == expected[0].to_string();
-                let is_there = |list: &String| expected.len() > 1 || is_bound(list);
-                wait_until(|| cores(&thread).values().any(is_there));
-            }
+    let io = Runtime::new().unwrap();
+    let built = [("a", &all), ("f", &first), ("l", &last)];
+    let lanes = built.map(|(name, cores)| {
+        let builder = CpuRuntime::builder()
+            .worker_threads(2)
+            .thread_name(name)
+            .io_handle(io.handle().clone())
+            .watch_io(Watch::new());
+        on_cores(cores, || builder.build().unwrap())
+    });
+    for (lane, (name, expected)) in lanes.iter().zip(built) {
+        for priority in ALL {
+            // This thread is not bound.
+            let handle = lane.handle().with_priority(priority);
+            let found = cores_of_a_child(&handle);
+            assert_eq!(&found, expected, "{name}, {priority:?}");
+        }
+        lane.handle().tokio_handle().unwrap();
+        for role in ROLES {
+            let thread = format!("{}-{role}", name);
+            // It takes its name when it first runs, and then its cores.
+            let is_bound = |list: &String| *list == expected[0].to_string();
+            let is_there = |list: &String| expected.len() > 1 || is_bound(list);
+            wait_until(|| cores(&thread).values().any(is_there));
         }
     }
 }
@@ -106,56 +102,51 @@ fn what_install_starts_runs_there_too() {
 #[test]
 fn a_hook_binds_a_thread_and_what_is_built_there() {
     let all = my_cores();
-    with_both(|backend| {
-        let io = Runtime::new().unwrap();
-        let bind = {
-            let first = all[0];
-            move || {
-                let mut mask = CpuSet::new();
-                mask.set(first);
-                sched_setaffinity(None, &mask).unwrap();
-            }
-        };
-        let builder = || {
-            let builder = CpuRuntime::builder().backend(backend).worker_threads(1);
-            builder.io_handle(io.handle().clone())
-        };
-        let bound = builder().on_thread_start(bind).build().unwrap();
-        let inner = builder();
-        let inner = bound.spawn_cpu(move || inner.build().unwrap());
-        let inner = inner.wait().unwrap();
-        for priority in ALL {
-            let handle = inner.handle().with_priority(priority);
-            assert_eq!(cores_of_a_child(&handle), all[..1]);
+    let _limit = time_limit();
+    let io = Runtime::new().unwrap();
+    let bind = {
+        let first = all[0];
+        move || {
+            let mut mask = CpuSet::new();
+            mask.set(first);
+            sched_setaffinity(None, &mask).unwrap();
         }
-    });
+    };
+    let builder = || {
+        let builder = CpuRuntime::builder().worker_threads(1);
+        builder.io_handle(io.handle().clone())
+    };
+    let bound = builder().on_thread_start(bind).build().unwrap();
+    let inner = builder();
+    let inner = bound.spawn_cpu(move || inner.build().unwrap());
+    let inner = inner.wait().unwrap();
+    for priority in ALL {
+        let handle = inner.handle().with_priority(priority);
+        assert_eq!(cores_of_a_child(&handle), all[..1]);
+    }
 }
 
 /// The number of threads is that of the cores which they have.
 #[test]
 fn a_bound_thread_builds_a_lane_of_one_thread() {
     let first = &my_cores()[..1];
-    with_both(|backend| {
-        let io = Runtime::new().unwrap();
-        let lane = CpuRuntime::builder()
-            .backend(backend)
-            .io_handle(io.handle().clone());
-        let lane = on_cores(first, || lane.build().unwrap());
-        assert_eq!(lane.handle().worker_threads(), 1);
-        assert_eq!(cores_of_a_child(lane.handle()), first);
-    });
+    let _limit = time_limit();
+    let io = Runtime::new().unwrap();
+    let lane = CpuRuntime::builder().io_handle(io.handle().clone());
+    let lane = on_cores(first, || lane.build().unwrap());
+    assert_eq!(lane.handle().worker_threads(), 1);
+    assert_eq!(cores_of_a_child(lane.handle()), first);
 }
 
 /// They have the cores of the thread that needs them first, as with any Tokio runtime: in a job,
 /// those of the lane.
 #[test]
-fn blocking_threads_of_the_runtime_backend_stay_there() {
+fn blocking_threads_of_the_lanes_tokio_runtime_stay_there() {
     let _limit = time_limit();
     let all = my_cores();
     let last = &all[all.len() - 1..];
     let io = Runtime::new().unwrap();
     let lane = CpuRuntime::builder()
-        .backend(Backend::Runtime)
         .worker_threads(1)
         .io_handle(io.handle().clone());
     let lane = on_cores(last, || lane.build().unwrap());

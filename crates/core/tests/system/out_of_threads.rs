@@ -1,26 +1,26 @@
 //! What if the system has no thread to give to a lane? (`tests/alone` has one that has too few.)
 
 use std::error::Error;
-use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::{backend_of_child, child, few_threads, time_limit, with_both};
-use twolane_core::{Backend, CpuRuntime, Handle, JoinErrorKind, Priority};
+use crate::support::{child, few_threads, time_limit};
+use twolane_core::{CpuRuntime, Handle, JoinErrorKind, Priority, in_cpu_context};
 
 struct Asks(Handle);
 
 impl Drop for Asks {
     fn drop(&mut self) {
         self.0.spawn_cpu(|| ()).detach();
-        self.0.tokio_handle();
+        // Not on a thread that closes jobs.
+        let _ = self.0.tokio_handle();
     }
 }
 
 /// Not a test by itself: in a process whose group it sets.
 #[test]
 fn child_without_threads() {
-    few_threads::child(|group, backend, lane| {
+    few_threads::child(|group, lane| {
         group.limit_threads(1);
         let error = lane().build().unwrap_err();
         // Of the system, not of a setting.
@@ -38,16 +38,18 @@ fn child_without_threads() {
             assert_eq!(refused.kind(), JoinErrorKind::NoThreads, "{refused}");
             assert!(refused.is_unavailable());
         }
-        match backend {
-            Backend::Rayon => {
-                let refused = high.install(|| ()).unwrap_err();
-                assert_eq!(refused.kind(), JoinErrorKind::NoThreads);
-            }
-            _ => assert!(high.tokio_handle().is_none()),
+        let parts = cpu.spawn(in_cpu_context(async {}));
+        for refused in [
+            high.install(|| ()).unwrap_err(),
+            high.tokio_handle().unwrap_err(),
+            parts.wait().unwrap_err(),
+        ] {
+            assert_eq!(refused.kind(), JoinErrorKind::NoThreads);
         }
         assert_eq!(cpu.spawn_cpu(|| 3).wait().unwrap(), 3);
         group.limit_threads("max");
         assert_eq!(high.spawn_cpu(|| 4).wait().unwrap(), 4);
+        assert!(high.tokio_handle().is_ok());
         assert!(cpu.shutdown().wait().is_empty());
     });
 }
@@ -64,11 +66,10 @@ fn child_without_room() {
     if !child::is_child() {
         return;
     }
-    let backend = backend_of_child();
     let io = tokio::runtime::Builder::new_current_thread();
     let io = { io }.build().unwrap();
     let lane = |stack| {
-        let lane = CpuRuntime::builder().backend(backend).worker_threads(4);
+        let lane = CpuRuntime::builder().worker_threads(4);
         let lane = lane.io_handle(io.handle().clone());
         lane.thread_stack_size(stack).build()
     };
@@ -97,11 +98,7 @@ const STACK: usize = 256 << 20;
 /// Tokio waits for ever for a worker that has no room for its stack.
 #[test]
 fn build_returns_an_error_where_the_stacks_have_no_room() {
-    with_both(|backend| {
-        let set = |child: &mut Command| {
-            child.env("TWOLANE_TEST_BACKEND", format!("{backend:?}"));
-        };
-        let found = child::run("out_of_threads::child_without_room", set, |_| ());
-        assert_eq!(found, "all as it should be");
-    });
+    let _limit = time_limit();
+    let found = child::run("out_of_threads::child_without_room", |_| (), |_| ());
+    assert_eq!(found, "all as it should be");
 }

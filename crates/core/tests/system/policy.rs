@@ -13,7 +13,7 @@ use tracing::{Event, Level, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 
-use crate::support::{BOTH, child, lanes, must_run, time_limit};
+use crate::support::{child, lanes, must_run, time_limit};
 
 /// `SCHED_FIFO`, as the kernel numbers it.
 const FIFO: &str = "1";
@@ -73,10 +73,10 @@ fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
     let usual = my_policy();
     let built = thread::spawn(|| {
         join_real_time().unwrap();
-        BOTH.map(|backend| lanes(backend, 1))
+        [(); 2].map(|()| lanes(1))
     });
     let built = built.join().unwrap();
-    let later = BOTH.map(|backend| lanes(backend, 1));
+    let later = [(); 2].map(|()| lanes(1));
     let texts = warnings.0.lock().unwrap().clone();
     assert_eq!(texts.len(), 1, "{texts:?}");
     for (lanes, policy) in [(&built, FIFO), (&later, usual.as_str())] {
@@ -92,11 +92,11 @@ fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
 #[test]
 fn a_later_lane_that_is_built_in_real_time_has_the_first_ones_policy() {
     let _limit = time_limit();
-    let first = BOTH.map(|backend| lanes(backend, 1));
+    let first = [(); 2].map(|()| lanes(1));
     let of_first = first[0].cpu.spawn_cpu(my_policy).wait().unwrap();
     let later = thread::spawn(|| {
         join_real_time().ok()?;
-        let later = BOTH.map(|backend| lanes(backend, 1));
+        let later = [(); 2].map(|()| lanes(1));
         Some(later.map(|lanes| lanes.cpu.spawn_cpu(my_policy).wait().unwrap()))
     });
     match later.join().unwrap() {

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::cgroup::Group;
-use crate::support::{BOTH, child, cpu_lane, must_run, time_limit};
+use crate::support::{child, cpu_lane, must_run, time_limit};
 use twolane_core::CpuRuntime;
 
 fn throttled_to(cpu: &CpuRuntime) -> String {
@@ -141,7 +141,7 @@ fn child_that_is_resized() {
         one.set((0..).find(|core| mine.is_set(*core)).unwrap());
         sched_setaffinity(None, &one).unwrap();
     }
-    let lanes = BOTH.map(|backend| cpu_lane(backend, 1, io.handle()));
+    let lanes = [(); 2].map(|()| cpu_lane(1, io.handle()));
     for quota in [None, Some(cores - 0.5), Some(cores - 0.75), None] {
         group.limit_cores(quota).unwrap();
         for lane in &lanes {

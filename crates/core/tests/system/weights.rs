@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, time_limit, use_all, with_both};
-use twolane_core::{Backend, CpuRuntime, Handle, Niceness, Priority};
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, time_limit, use_all};
+use twolane_core::{CpuRuntime, Handle, Niceness, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// As documented at `Niceness`.
@@ -63,32 +63,31 @@ fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
 #[test]
 fn each_priority_has_its_own() {
     let base = my_nice();
-    on_both(1, |Lanes { cpu, io }| {
-        let expected = DEFAULT.map(|nice| (base + nice).min(19));
-        assert_eq!(nice_by_priority(&cpu), expected);
-        // The I/O lane's own are untouched.
-        let on_io = io.block_on(io.spawn(async { my_nice() })).unwrap();
-        assert_eq!(on_io, base);
-        // It shows.
-        let debug = format!("{cpu:?}");
-        let pairs: Vec<_> = ALL.into_iter().zip(expected).collect();
-        assert!(debug.contains(&format!("nice: {pairs:?}")), "{debug}");
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let expected = DEFAULT.map(|nice| (base + nice).min(19));
+    assert_eq!(nice_by_priority(&cpu), expected);
+    // The I/O lane's own are untouched.
+    let on_io = io.block_on(io.spawn(async { my_nice() })).unwrap();
+    assert_eq!(on_io, base);
+    // It shows.
+    let debug = format!("{cpu:?}");
+    let pairs: Vec<_> = ALL.into_iter().zip(expected).collect();
+    assert!(debug.contains(&format!("nice: {pairs:?}")), "{debug}");
 }
 
 #[test]
 fn the_builder_sets_them_or_switches_them_off() {
     let base = my_nice();
-    with_both(|backend| {
-        let set = lanes_with(backend, 1, |lane| {
-            let niceness = Niceness::off().of(Priority::Normal, 3);
-            lane.niceness(niceness.of(Priority::Low, 3))
-        });
-        let expected = [base, base + 3, base + 3].map(|nice| nice.min(19));
-        assert_eq!(nice_by_priority(&set.cpu), expected);
-        let off = lanes_with(backend, 1, |lane| lane.niceness(Niceness::off()));
-        assert_eq!(nice_by_priority(&off.cpu), [base; 3]);
+    let _limit = time_limit();
+    let set = lanes_with(1, |lane| {
+        let niceness = Niceness::off().of(Priority::Normal, 3);
+        lane.niceness(niceness.of(Priority::Low, 3))
     });
+    let expected = [base, base + 3, base + 3].map(|nice| nice.min(19));
+    assert_eq!(nice_by_priority(&set.cpu), expected);
+    let off = lanes_with(1, |lane| lane.niceness(Niceness::off()));
+    assert_eq!(nice_by_priority(&off.cpu), [base; 3]);
 }
 
 /// What runs before a job does has the weight already; and a hook may change it
@@ -96,32 +95,30 @@ fn the_builder_sets_them_or_switches_them_off() {
 #[test]
 fn start_hooks_run_with_it() {
     let base = my_nice();
-    with_both(|backend| {
-        let (seen, hooks) = std::sync::mpsc::channel();
-        let hook = move || seen.send(my_nice()).unwrap();
-        let lanes = lanes_with(backend, 1, |lane| lane.on_thread_start(hook));
-        let [high, normal, low] = DEFAULT.map(|nice| (base + nice).min(19));
-        // In the order in which they start: the others are used now.
-        use_all(&lanes.cpu);
-        let seen: Vec<_> = hooks.iter().take(3).collect();
-        assert_eq!(seen, [normal, high, low]);
-    });
+    let _limit = time_limit();
+    let (seen, hooks) = std::sync::mpsc::channel();
+    let hook = move || seen.send(my_nice()).unwrap();
+    let lanes = lanes_with(1, |lane| lane.on_thread_start(hook));
+    let [high, normal, low] = DEFAULT.map(|nice| (base + nice).min(19));
+    // In the order in which they start: the others are used now.
+    use_all(&lanes.cpu);
+    let seen: Vec<_> = hooks.iter().take(3).collect();
+    assert_eq!(seen, [normal, high, low]);
 }
 
 /// The kernel treats a core that runs only such threads as free.
 #[test]
 fn low_is_of_the_idle_class_if_asked_for() {
-    with_both(|backend| {
-        let default = lanes(backend, 1);
-        assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
-        let asked = lanes_with(backend, 1, |lane| {
-            lane.niceness(Niceness::default().idle_class_for_low(true))
-        });
-        assert_eq!(by_priority(&asked.cpu, POLICY), [OTHER, OTHER, IDLE]);
-        assert_eq!(nice_by_priority(&asked.cpu)[2], 19);
-        // No other thread is.
-        assert_eq!(my_value(POLICY), OTHER);
+    let _limit = time_limit();
+    let default = lanes(1);
+    assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
+    let asked = lanes_with(1, |lane| {
+        lane.niceness(Niceness::default().idle_class_for_low(true))
     });
+    assert_eq!(by_priority(&asked.cpu, POLICY), [OTHER, OTHER, IDLE]);
+    assert_eq!(nice_by_priority(&asked.cpu)[2], 19);
+    // No other thread is.
+    assert_eq!(my_value(POLICY), OTHER);
 }
 
 /// A thread inherits the weight of its maker, and can't go back. A lane that is
@@ -129,22 +126,21 @@ fn low_is_of_the_idle_class_if_asked_for() {
 #[test]
 fn what_is_made_in_a_job_is_not_born_niced() {
     let base = my_nice();
-    with_both(|backend| {
-        let Lanes { cpu, io } = lanes(backend, 1);
-        let low = cpu.handle().with_priority(Priority::Low);
-        let handle = io.handle().clone();
-        let in_job = low.spawn(async move {
-            let inner = cpu_lane(backend, 1, &handle);
-            let high = inner.handle().with_priority(Priority::High);
-            let high = high.spawn_cpu(my_nice).await.unwrap();
-            // The outer lane's and the inner one's (and other tests'). Each names itself.
-            wait_until(|| nice_of_threads("cpu-control").len() >= 2);
-            (high, nice_of_threads("cpu-control"))
-        });
-        let (high, controls) = in_job.wait().unwrap();
-        assert_eq!(high, (base + DEFAULT[0]).min(19));
-        assert!(controls.iter().all(|nice| *nice == base));
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let low = cpu.handle().with_priority(Priority::Low);
+    let handle = io.handle().clone();
+    let in_job = low.spawn(async move {
+        let inner = cpu_lane(1, &handle);
+        let high = inner.handle().with_priority(Priority::High);
+        let high = high.spawn_cpu(my_nice).await.unwrap();
+        // The outer lane's and the inner one's (and other tests'). Each names itself.
+        wait_until(|| nice_of_threads("cpu-control").len() >= 2);
+        (high, nice_of_threads("cpu-control"))
     });
+    let (high, controls) = in_job.wait().unwrap();
+    assert_eq!(high, (base + DEFAULT[0]).min(19));
+    assert!(controls.iter().all(|nice| *nice == base));
 }
 
 /// The thread that `yield_if_due` counts by must not wait for the lane, nor must those that tick,
@@ -153,7 +149,7 @@ fn what_is_made_in_a_job_is_not_born_niced() {
 fn the_threads_of_the_process_are_not_niced() {
     let _limit = time_limit();
     let base = my_nice();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let low = cpu.handle().with_priority(Priority::Low);
     low.spawn(async { twolane_core::yield_if_due().await })
         .wait()
@@ -174,15 +170,15 @@ async fn nice_of_blocking_thread() -> i32 {
 #[test]
 fn blocking_threads_made_by_spawn_io_are_not_niced() {
     let base = my_nice();
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let low = cpu.handle().with_priority(Priority::Low);
-        let job = low.spawn(async {
-            twolane_core::spawn_io(nice_of_blocking_thread())
-                .await
-                .unwrap()
-        });
-        assert_eq!(job.wait().unwrap(), base);
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let low = cpu.handle().with_priority(Priority::Low);
+    let job = low.spawn(async {
+        twolane_core::spawn_io(nice_of_blocking_thread())
+            .await
+            .unwrap()
     });
+    assert_eq!(job.wait().unwrap(), base);
 }
 
 /// Its own nice value, which `nice` prints.
@@ -199,16 +195,16 @@ fn nice_of_child() -> i32 {
 #[test]
 fn a_child_process_of_a_job_inherits_and_one_of_spawn_io_is_not_niced() {
     let base = my_nice();
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let low = cpu.handle().with_priority(Priority::Low);
-        assert_eq!(low.spawn_cpu(nice_of_child).wait().unwrap(), 19);
-        let job = low.spawn(async {
-            twolane_core::spawn_io(async { nice_of_child() })
-                .await
-                .unwrap()
-        });
-        assert_eq!(job.wait().unwrap(), base);
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let low = cpu.handle().with_priority(Priority::Low);
+    assert_eq!(low.spawn_cpu(nice_of_child).wait().unwrap(), 19);
+    let job = low.spawn(async {
+        twolane_core::spawn_io(async { nice_of_child() })
+            .await
+            .unwrap()
     });
+    assert_eq!(job.wait().unwrap(), base);
 }
 
 /// Tokio's workers come out of the blocking pool. One that has not started yet might
@@ -226,23 +222,23 @@ fn until_both_workers_run(io: &tokio::runtime::Runtime) {
 /// Tokio lets it go. If this fails, the docs can be bettered.
 #[test]
 fn blocking_threads_made_plainly_in_a_job_inherit() {
-    on_both(1, |Lanes { cpu, io }| {
-        until_both_workers_run(&io);
-        let low = cpu.handle().with_priority(Priority::Low);
-        let below = low.spawn(nice_of_blocking_thread()).wait().unwrap();
-        assert_eq!(below, 19);
-        // It may not be back in the pool yet.
-        wait_until(|| io.block_on(nice_of_blocking_thread()) == 19);
-    });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    until_both_workers_run(&io);
+    let low = cpu.handle().with_priority(Priority::Low);
+    let below = low.spawn(nice_of_blocking_thread()).wait().unwrap();
+    assert_eq!(below, 19);
+    // It may not be back in the pool yet.
+    wait_until(|| io.block_on(nice_of_blocking_thread()) == 19);
 }
 
-/// What the threads of the runtime backend's own blocking pool weigh does not
-/// depend on which thread was the first to need them.
+/// What the threads of the blocking pool of the lane's own runtime weigh does not depend on which thread was
+/// the first to need them.
 #[test]
-fn blocking_threads_of_the_runtime_backend_have_their_priority_s() {
+fn blocking_threads_of_the_lanes_tokio_runtime_have_their_priority_s() {
     let _limit = time_limit();
     let base = my_nice();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     for (priority, nice) in ALL.into_iter().zip(DEFAULT) {
         let inside = async {
             let runtime = tokio::runtime::Handle::current();

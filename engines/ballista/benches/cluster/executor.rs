@@ -9,8 +9,8 @@ use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_
 use datafusion::execution::runtime_env::RuntimeEnv;
 use object_store::client::ReqwestConnector;
 use serde::{Deserialize, Serialize};
+use twolane::CpuRuntime;
 use twolane::io::IoConnector;
-use twolane::{Backend, CpuRuntime};
 use twolane_ballista::on_lane;
 use twolane_benches::child;
 
@@ -46,8 +46,8 @@ async fn serve(role: Role) -> Result<()> {
     let access = role.common.access;
     let mut store = access.builder();
     let lane = if role.is_ours {
-        let lane = CpuRuntime::builder().backend(Backend::Runtime);
-        let lane = lane.worker_threads(VCORES).build().expect("a lane");
+        let lane = CpuRuntime::builder().worker_threads(VCORES);
+        let lane = lane.build().expect("a lane");
         let connector = IoConnector::new(ReqwestConnector::default(), lane.handle());
         store = store.with_http_connector(connector);
         Some(lane)

@@ -9,7 +9,7 @@ use datafusion::prelude::SessionContext;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{CpuRuntime, Priority};
 use twolane_benches::cores;
 use twolane_datafusion::run_on;
 
@@ -71,8 +71,7 @@ impl Engine {
                 if contender == Contender::Unticked {
                     giveway::tick_each(None).expect("none is in its range");
                 }
-                let cpu = CpuRuntime::builder().backend(Backend::Runtime);
-                let cpu = cpu.queue_limit(Priority::Normal, cores());
+                let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, cores());
                 Self::Lane(cpu.io_handle(io.clone()).build().expect("a lane"))
             }
         }

@@ -17,8 +17,8 @@
 //! - `two_semaphore`: the same, and the handler waits for one of as many permits as there are
 //!   cores. `two_semaphore_nice16`: the threads of its second runtime are niced, as those of a CPU
 //!   lane are.
-//! - `twolane`: [`twolane_datafusion::run_on`] on a lane with `Backend::Runtime` and as many
-//!   permits as there are cores. The handler waits for one by `Handle::reserve`.
+//! - `twolane`: [`twolane_datafusion::run_on`] on a lane with as many permits as there are cores.
+//!   The handler waits for one by `Handle::reserve`.
 //! - `unticked`: the same in a process that never ticks ([`giveway::tick_each`]).
 //!
 //! # The turn

@@ -7,7 +7,7 @@
 //!
 //! # Contenders
 //!
-//! On both backends, `with`: [`twolane_datafusion::collect_on`], which has each plan yield
+//! `with`: [`twolane_datafusion::collect_on`], which has each plan yield
 //! ([`twolane_datafusion::EnsureYields`]); `without`: the same frame by `run_on`, as DataFusion
 //! plans it. Each turn is a process.
 //!
@@ -34,7 +34,6 @@ mod work;
 
 use std::time::Duration;
 
-use twolane::Backend;
 use twolane_benches::report::{digits, print_table};
 use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Form, Sample, child};
 
@@ -43,12 +42,7 @@ use work::{Answer, Role};
 /// For one turn, at the largest scale.
 const BOUND: Duration = Duration::from_secs(900);
 
-const CONTENDERS: [(&str, Backend, bool); 4] = [
-    ("runtime/with", Backend::Runtime, true),
-    ("runtime/without", Backend::Runtime, false),
-    ("rayon/with", Backend::Rayon, true),
-    ("rayon/without", Backend::Rayon, false),
-];
+const CONTENDERS: [(&str, bool); 2] = [("with", true), ("without", false)];
 
 fn main() {
     if let Some(role) = child::role::<Role>() {
@@ -58,10 +52,9 @@ fn main() {
     let scale = bench.pick([0.01, 0.03, 0.1, 1.0]);
     let passes = bench.pick([1, 1, 8, 3]);
     let moments = bench.pick([1, 1, 3, 3]);
-    let contenders = CONTENDERS.map(|(name, backend, yields)| {
+    let contenders = CONTENDERS.map(|(name, yields)| {
         Turn::new(name, move || {
             let role = Role {
-                on_rayon: backend == Backend::Rayon,
                 yields,
                 scale,
                 passes,
@@ -84,14 +77,10 @@ fn main() {
             Column::spread("22 queries, s", "queries"),
         ],
     );
-    for lane in ["runtime", "rayon"] {
-        let [with, without] = ["with", "without"].map(|rule| format!("{lane}/{rule}"));
-        for metric in ["quiet_22", "quiet_hours", "quiet_cross_join"] {
-            report.put(format!("{metric}_ms_{lane}"), found.value(metric, &with));
-        }
-        let time = format!("query_time_with_over_without_{lane}");
-        report.ratio(time, "queries", &with, &without);
+    for metric in ["quiet_22", "quiet_hours", "quiet_cross_join"] {
+        report.put(format!("{metric}_ms"), found.value(metric, "with"));
     }
+    report.ratio("query_time_with_over_without", "queries", "with", "without");
     report.finish();
     if bench.form() == Form::Test {
         for contender in found.contenders() {
@@ -124,20 +113,13 @@ fn print_each(found: &Findings) {
     let lines: Vec<_> = work::names()
         .into_iter()
         .map(|name| {
-            let of = CONTENDERS.map(|(contender, ..)| digits(found.median(contender, &name)));
+            let of = CONTENDERS.map(|(contender, _)| digits(found.median(contender, &name)));
             [vec![name], of.into()].concat()
         })
         .collect();
-    let head = [
-        "query",
-        "runtime/with",
-        "runtime/without",
-        "rayon/with",
-        "rayon/without",
-    ];
     print_table(
         "ms from the drop until the lane is quiet, medians",
-        &head,
+        &["query", "with", "without"],
         &lines,
     );
 }

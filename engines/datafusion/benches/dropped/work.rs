@@ -11,7 +11,7 @@ use datafusion::error::Result;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
-use twolane::{Backend, CpuRuntime};
+use twolane::CpuRuntime;
 use twolane_datafusion::{collect_on, run_on, threads_of_ended_queries};
 use twolane_tpch::{queries, tables};
 
@@ -46,7 +46,6 @@ const LONG: [(&str, &str); 4] = [
 
 #[derive(Serialize, Deserialize)]
 pub struct Role {
-    pub on_rayon: bool,
     pub yields: bool,
     pub scale: f64,
     /// How often the 22 queries are timed.
@@ -99,7 +98,6 @@ pub fn run(role: Role) -> Answer {
 struct Turn {
     io: &'static Runtime,
     context: SessionContext,
-    backend: Backend,
     yields: bool,
 }
 
@@ -117,18 +115,12 @@ impl Turn {
             // It ends with the process, as the lanes do.
             io: Box::leak(Box::new(Runtime::new()?)),
             context,
-            backend: if role.on_rayon {
-                Backend::Rayon
-            } else {
-                Backend::Runtime
-            },
             yields: role.yields,
         })
     }
 
     fn lane(&self) -> twolane::Handle {
-        let cpu = CpuRuntime::builder().backend(self.backend);
-        let cpu = cpu.io_handle(self.io.handle().clone());
+        let cpu = CpuRuntime::builder().io_handle(self.io.handle().clone());
         let cpu = cpu.build().expect("a lane");
         let handle = cpu.handle().clone();
         std::mem::forget(cpu);

@@ -5,7 +5,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle, Runtime};
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{CpuRuntime, Priority};
 use twolane_datafusion::{LaneTracer, run_on};
 
 use crate::tables::Place;
@@ -16,8 +16,7 @@ pub enum Contender {
     TwoRuntimes,
     TwoRuntimesNiced,
     Twolane,
-    TwolaneRayon,
-    RayonWithoutTracer,
+    PlainJob,
     ByTheDefault,
 }
 
@@ -27,14 +26,13 @@ impl Contender {
             Self::Plain,
             Self::TwoRuntimes,
             Self::Twolane,
-            Self::TwolaneRayon,
             Self::TwoRuntimesNiced,
-            Self::RayonWithoutTracer,
+            Self::PlainJob,
             Self::ByTheDefault,
         ];
         match place {
             Place::Memory => all.into(),
-            Place::S3 => all[..4].into(),
+            Place::S3 => all[..3].into(),
         }
     }
 
@@ -44,16 +42,8 @@ impl Contender {
             Self::TwoRuntimes => "two runtimes",
             Self::TwoRuntimesNiced => "two runtimes, nice 16",
             Self::Twolane => "twolane",
-            Self::TwolaneRayon => "twolane, Backend::Rayon",
-            Self::RayonWithoutTracer => "rayon without the tracer",
-            Self::ByTheDefault => "rayon by the default",
-        }
-    }
-
-    fn backend(self) -> Backend {
-        match self {
-            Self::Twolane => Backend::Runtime,
-            _ => Backend::Rayon,
+            Self::PlainJob => "a plain job",
+            Self::ByTheDefault => "by the default",
         }
     }
 }
@@ -75,8 +65,8 @@ impl Engine {
                 rustix::process::nice(16).expect("a thread may nice itself");
             }),
             lane => {
-                let cpu = CpuRuntime::builder().backend(lane.backend());
-                let cpu = cpu.io_handle(io.clone()).build().expect("a lane");
+                let cpu = CpuRuntime::builder().io_handle(io.clone());
+                let cpu = cpu.build().expect("a lane");
                 if lane == Contender::ByTheDefault {
                     twolane::Handle::set_process_default(Some(cpu.handle().clone()));
                     LaneTracer::new().install().expect("the first tracer");
@@ -117,9 +107,7 @@ impl Engine {
             Self::Lane(cpu, contender) => {
                 let cpu = cpu.handle().with_priority(priority);
                 match contender {
-                    Contender::RayonWithoutTracer => {
-                        cpu.spawn(query).await.map_err(|e| lost(e.into()))?
-                    }
+                    Contender::PlainJob => cpu.spawn(query).await.map_err(|e| lost(e.into()))?,
                     Contender::ByTheDefault => query.await,
                     _ => run_on(&cpu, query).await,
                 }

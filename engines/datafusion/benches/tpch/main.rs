@@ -14,12 +14,11 @@
 //! - `plain`: the queries are tasks of that runtime.
 //! - `two runtimes`: they are tasks of a second runtime; `.., nice 16`: whose threads are niced,
 //!   as the threads of a CPU lane are.
-//! - `twolane`: [`twolane_datafusion::run_on`], on `Backend::Runtime`; `.., Backend::Rayon`: on a
-//!   rayon lane, where a tracer makes each task of the query a job.
-//! - `rayon without the tracer`: a job of a rayon lane, without this package: its tasks compute on
-//!   the I/O runtime, and that shows.
-//! - `rayon by the default`: the tracer and a process-wide default handle, with the query itself
-//!   on the I/O runtime.
+//! - `twolane`: [`twolane_datafusion::run_on`].
+//! - `a plain job`: a job of a lane, without this package: its tasks compute on the I/O runtime,
+//!   and that shows.
+//! - `by the default`: [`twolane_datafusion::LaneTracer`] and a process-wide default handle, with
+//!   the query itself on the I/O runtime. Each of its tasks is a job.
 //!
 //! The tables are in memory, or in Parquet on a real S3 server, in the process of the bench. There
 //! `two runtimes` has object_store's `SpawnedReqwestConnector`, and `twolane` its `IoConnector`.
@@ -152,11 +151,6 @@ fn ratios(report: &Report) {
             found.value("io_cpu", &ours),
         );
     }
-    let [two, rayon] = ["memory/two runtimes", "memory/twolane, Backend::Rayon"];
-    let p99 = "health_p99_two_runtimes_over_rayon";
-    report.ratio(p99, "health_p99", two, rayon);
-    let time = "query_time_rayon_over_two_runtimes";
-    report.ratio(time, "query_mean", rayon, two);
     report.put(
         "high_beside_four_low_over_alone",
         found.value("beside_over_alone", PRIORITIES),

@@ -3,7 +3,7 @@
 //! For services that run DataFusion behind HTTP. A query plans and computes on the CPU lane, reads
 //! its files on the I/O lane, and streams its rows while it runs. Copy the folder.
 //!
-//! - The lane has `Backend::Runtime`: the tasks that DataFusion spawns stay on the lane.
+//! - The tasks that DataFusion spawns stay on the lane.
 //! - At most [`QUERIES`] queries run or are read by their clients. The next one gets 503.
 //! - The first batch comes before the status, so an early error is a 400 or 500. A later error
 //!   breaks the body: a client never takes a part of a result for all of it.
@@ -35,7 +35,7 @@ use datafusion::execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvB
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use object_store::local::LocalFileSystem;
 use tokio::{net::TcpListener, signal::ctrl_c, sync::oneshot, time::timeout};
-use twolane::{Backend, BuildError, CpuRuntime, Handle, Priority};
+use twolane::{BuildError, CpuRuntime, Handle, Priority};
 use twolane_datafusion::IoStore;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -61,8 +61,9 @@ async fn main() -> Result<(), Error> {
 }
 
 pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
-    let builder = CpuRuntime::builder().backend(Backend::Runtime);
-    builder.queue_limit(Priority::Normal, QUERIES).build()
+    CpuRuntime::builder()
+        .queue_limit(Priority::Normal, QUERIES)
+        .build()
 }
 
 pub fn context(cpu: &Handle) -> Result<SessionContext, Error> {

@@ -10,8 +10,8 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::SQLOptions;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
-use support::{BOTH, child, lanes, lanes_with, time_limit};
-use twolane::{Backend, Builder, Handle, Niceness, Priority};
+use support::{child, lanes, lanes_with, time_limit};
+use twolane::{Builder, Handle, Niceness, Priority};
 use twolane_datafusion::{SqlLimits, sql_on, sql_with_options_on};
 
 const ROWS: &str =
@@ -34,7 +34,7 @@ async fn run(cpu: &Handle, context: &SessionContext, text: &str) -> Result<usize
 #[test]
 fn the_queries_of_tpc_h_pass() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         for text in twolane_tpch::queries::all() {
@@ -138,23 +138,20 @@ fn no_text_within_the_limits_overflows_a_stack() {
         assert_eq!(child::run(test, |_| (), |_| ()), texts().len().to_string());
         return;
     }
+    let set = |lane: Builder| lane.thread_stack_size(512 << 10).niceness(Niceness::off());
+    let lanes = lanes_with(2, set);
+    let cpu = lanes.cpu.handle().clone();
+    let context = lanes.io.block_on(with_rows(&cpu));
     let mut planned = 0;
-    for backend in BOTH {
-        let set = |lane: Builder| lane.thread_stack_size(512 << 10).niceness(Niceness::off());
-        let lanes = lanes_with(backend, 2, set);
-        let cpu = lanes.cpu.handle().clone();
-        let context = lanes.io.block_on(with_rows(&cpu));
-        planned = 0;
-        for (name, text) in texts() {
-            let _limit = time_limit();
-            let ended = lanes.io.block_on(run(&cpu, &context, &text));
-            println!(
-                "{name}, {} bytes: {:.100}",
-                text.len(),
-                format!("{ended:?}")
-            );
-            planned += usize::from(!format!("{ended:?}").contains("SqlLimits"));
-        }
+    for (name, text) in texts() {
+        let _limit = time_limit();
+        let ended = lanes.io.block_on(run(&cpu, &context, &text));
+        println!(
+            "{name}, {} bytes: {:.100}",
+            text.len(),
+            format!("{ended:?}")
+        );
+        planned += usize::from(!format!("{ended:?}").contains("SqlLimits"));
     }
     child::found(planned);
 }
@@ -163,7 +160,7 @@ fn no_text_within_the_limits_overflows_a_stack() {
 #[test]
 fn types_of_rows_do_not_nest_further() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         let context = SessionContext::new();
@@ -210,7 +207,7 @@ fn a_text_that_is_planned_for_hours_keeps_nothing_else() {
         lane.niceness(Niceness::off())
             .queue_limit(Priority::Normal, 1)
     };
-    let lanes = lanes_with(Backend::Runtime, 2, set);
+    let lanes = lanes_with(2, set);
     let (cpu, low) = (
         lanes.cpu.handle().clone(),
         lanes.cpu.handle().with_priority(Priority::Low),
@@ -237,7 +234,7 @@ fn a_text_that_is_planned_for_hours_keeps_nothing_else() {
 #[test]
 fn the_largest_errors_end() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         for open in ["not (", "cast(", "array[", "1 from a, ((select "] {
@@ -260,7 +257,7 @@ fn limits(set: impl FnOnce(&mut SqlLimits)) -> SessionContext {
 #[test]
 fn an_error_names_the_limit_and_its_field() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     let operators = |l: &mut SqlLimits| l.operators *= 2;
     let long = format!("select '{}'", "x".repeat(16 << 10));
@@ -318,7 +315,7 @@ fn an_error_names_the_limit_and_its_field() {
 #[test]
 fn a_queries_plan_is_not_explained() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     lanes.io.block_on(async {
         let context = SessionContext::new();

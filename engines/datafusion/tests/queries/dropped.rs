@@ -16,7 +16,7 @@ use twolane_datafusion::{
 };
 
 use crate::setting::{GROUPS, Names, until};
-use crate::support::{Lanes, on_both, thread_name};
+use crate::support::{Lanes, lanes, thread_name, time_limit};
 
 const ROWS: i64 = 100_000;
 
@@ -94,92 +94,90 @@ async fn until_quiet(cpu: &Handle, tasks: usize) {
 
 #[test]
 fn a_query_that_computes_for_hours_ends() {
-    on_both(2, |Lanes { cpu, io }| {
-        let cpu = cpu.handle().clone();
-        for partitions in [1, 2] {
-            for sql in HOURS {
-                println!("{partitions} partitions: {sql}");
-                let (sender, seen) = mpsc::channel();
-                let context = context(partitions, sender);
-                io.block_on(async {
-                    let tasks = alive_tasks();
-                    let query = collect_on(&cpu, context.sql(sql).await.unwrap());
-                    until(|| seen.try_recv().is_ok()).await;
-                    drop(query);
-                    until_quiet(&cpu, tasks).await;
-                    until(|| context.runtime_env().memory_pool.reserved() == 0).await;
-                });
-            }
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(2);
+    let cpu = cpu.handle().clone();
+    for partitions in [1, 2] {
+        for sql in HOURS {
+            println!("{partitions} partitions: {sql}");
+            let (sender, seen) = mpsc::channel();
+            let context = context(partitions, sender);
+            io.block_on(async {
+                let tasks = alive_tasks();
+                let query = collect_on(&cpu, context.sql(sql).await.unwrap());
+                until(|| seen.try_recv().is_ok()).await;
+                drop(query);
+                until_quiet(&cpu, tasks).await;
+                until(|| context.runtime_env().memory_pool.reserved() == 0).await;
+            });
         }
-    });
+    }
 }
 
 /// By each of the other ways in.
 #[test]
 fn so_does_each_kind_of_call() {
-    on_both(2, |Lanes { cpu, io }| {
-        let cpu = cpu.handle().clone();
-        let (sender, seen) = mpsc::channel();
-        let context = context(2, sender);
-        io.block_on(async {
-            let tasks = alive_tasks();
-            let frame = context.sql(HOURS[0]).await.unwrap();
-            for from_text in [false, true] {
-                let stream = match from_text {
-                    true => sql_on(&cpu, &context, HOURS[0], 1 << 20).await,
-                    false => stream_on(&cpu, frame.clone(), 1 << 20).await,
-                };
-                let mut stream = stream.unwrap();
-                assert!(futures::poll!(stream.next()).is_pending());
-                until(|| seen.try_recv().is_ok()).await;
-                drop(stream);
-                until_quiet(&cpu, tasks).await;
-                while seen.try_recv().is_ok() {}
-            }
-
-            let own = context.clone();
-            let query = async move { own.sql(HOURS[0]).await?.collect().await };
-            let query = run_on(&cpu, query);
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(2);
+    let cpu = cpu.handle().clone();
+    let (sender, seen) = mpsc::channel();
+    let context = context(2, sender);
+    io.block_on(async {
+        let tasks = alive_tasks();
+        let frame = context.sql(HOURS[0]).await.unwrap();
+        for from_text in [false, true] {
+            let stream = match from_text {
+                true => sql_on(&cpu, &context, HOURS[0], 1 << 20).await,
+                false => stream_on(&cpu, frame.clone(), 1 << 20).await,
+            };
+            let mut stream = stream.unwrap();
+            assert!(futures::poll!(stream.next()).is_pending());
             until(|| seen.try_recv().is_ok()).await;
-            drop(query);
+            drop(stream);
             until_quiet(&cpu, tasks).await;
-        });
+            while seen.try_recv().is_ok() {}
+        }
+
+        let own = context.clone();
+        let query = async move { own.sql(HOURS[0]).await?.collect().await };
+        let query = run_on(&cpu, query);
+        until(|| seen.try_recv().is_ok()).await;
+        drop(query);
+        until_quiet(&cpu, tasks).await;
     });
 }
 
 /// What cannot be stopped is shown.
 #[test]
 fn a_function_that_computes_on_is_counted() {
-    on_both(2, |Lanes { cpu, io }| {
-        let cpu = cpu.handle().clone();
-        let context = crate::setting::context(2, &Names::default());
-        let (began, has_begun) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let (wait, is_first) = (Mutex::new(wait), AtomicBool::new(true));
-        let block = move |values: &[ColumnarValue]| {
-            if is_first.swap(false, SeqCst) {
-                began.send(thread_name()).unwrap();
-                wait.lock().unwrap().recv().unwrap();
-            }
-            Ok(values[0].clone())
-        };
-        let (from, to) = (vec![DataType::Int64], DataType::Int64);
-        let block = create_udf("threads", from, to, Volatility::Volatile, Arc::new(block));
-        context.register_udf(block);
-        io.block_on(async {
-            let tasks = alive_tasks();
-            let query = collect_on(&cpu, context.sql(GROUPS).await.unwrap());
-            until(|| has_begun.try_recv().is_ok()).await;
-            // The gauge is the process's: other tests drop queries meanwhile.
-            until(|| threads_of_ended_queries() == 0).await;
-            drop(query);
-            // One of its threads may be in the middle of another batch.
-            until(|| threads_of_ended_queries() == 1).await;
-            // On rayon the part is a job, and runs.
-            let left = u64::from(cpu.tokio_handle().is_none());
-            until(|| cpu.metrics().queued == 0 && cpu.metrics().running == left).await;
-            let_go.send(()).unwrap();
-            until_quiet(&cpu, tasks).await;
-        });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(2);
+    let cpu = cpu.handle().clone();
+    let context = crate::setting::context(2, &Names::default());
+    let (began, has_begun) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (wait, is_first) = (Mutex::new(wait), AtomicBool::new(true));
+    let block = move |values: &[ColumnarValue]| {
+        if is_first.swap(false, SeqCst) {
+            began.send(thread_name()).unwrap();
+            wait.lock().unwrap().recv().unwrap();
+        }
+        Ok(values[0].clone())
+    };
+    let (from, to) = (vec![DataType::Int64], DataType::Int64);
+    let block = create_udf("threads", from, to, Volatility::Volatile, Arc::new(block));
+    context.register_udf(block);
+    io.block_on(async {
+        let tasks = alive_tasks();
+        let query = collect_on(&cpu, context.sql(GROUPS).await.unwrap());
+        until(|| has_begun.try_recv().is_ok()).await;
+        // The gauge is the process's: other tests drop queries meanwhile.
+        until(|| threads_of_ended_queries() == 0).await;
+        drop(query);
+        // One of its threads may be in the middle of another batch.
+        until(|| threads_of_ended_queries() == 1).await;
+        until(|| cpu.metrics().queued + cpu.metrics().running == 0).await;
+        let_go.send(()).unwrap();
+        until_quiet(&cpu, tasks).await;
     });
 }

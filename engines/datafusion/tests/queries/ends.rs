@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use twolane::io::BridgeError;
-use twolane::{Backend, JoinError, JoinErrorKind};
+use twolane::{JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
 use crate::setting::{GROUPS, LONG, Names, context, each, lane_error, until};
-use crate::support::{BOTH, Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes, time_limit};
 
 /// At a thousand moments of its life.
 #[test]
 fn a_thousand_queries_that_are_dropped_leave_nothing() {
     each(&[1, 4], async |site| {
         let tasks = site.lanes.io.metrics().num_alive_tasks();
-        for n in 0..250_u64 {
+        for n in 0..500_u64 {
             let query = collect_on(&site.cpu, site.frame(GROUPS).await);
             let moment = Duration::from_micros(n * n % 20_011);
             if let Ok(result) = tokio::time::timeout(moment, query).await {
@@ -56,11 +56,11 @@ fn a_shutdown_ends_a_query_as_such() {
     });
 }
 
-/// On rayon its tasks are tasks of that runtime, too, and it is theirs that are awaited.
+/// The lane ends with it.
 #[test]
 fn the_end_of_the_io_runtime_is_an_error() {
     let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 2);
+    let Lanes { cpu, io } = lanes(2);
     let names = Names::default();
     let context = context(4, &names);
     let other = tokio::runtime::Runtime::new().unwrap();
@@ -75,16 +75,14 @@ fn the_end_of_the_io_runtime_is_an_error() {
 #[test]
 fn other_jobs_have_their_turn() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let names = Names::default();
-        let context = context(1, &names);
-        let cpu = lanes.cpu.handle().clone();
-        lanes.io.block_on(async {
-            let query = collect_on(&cpu, context.sql(LONG).await.unwrap());
-            until(|| !names.lock().unwrap().is_empty()).await;
-            assert_eq!(cpu.spawn(async { 42 }).await.unwrap(), 42);
-            drop(query);
-        });
-    }
+    let lanes = lanes(1);
+    let names = Names::default();
+    let context = context(1, &names);
+    let cpu = lanes.cpu.handle().clone();
+    lanes.io.block_on(async {
+        let query = collect_on(&cpu, context.sql(LONG).await.unwrap());
+        until(|| !names.lock().unwrap().is_empty()).await;
+        assert_eq!(cpu.spawn(async { 42 }).await.unwrap(), 42);
+        drop(query);
+    });
 }

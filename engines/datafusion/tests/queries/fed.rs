@@ -15,7 +15,7 @@ use twolane::{JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
 use crate::setting::{Names, context, lane_error, until};
-use crate::support::{Lanes, on_both};
+use crate::support::{Lanes, lanes, time_limit};
 
 fn batch() -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
@@ -66,35 +66,35 @@ fn fed_by(io: &tokio::runtime::Runtime) -> StreamingTable {
 /// Not a result that lacks the rows that did not come.
 #[test]
 fn the_end_of_the_task_that_feeds_it_is_an_error() {
+    let _limit = time_limit();
     let other = tokio::runtime::Runtime::new().unwrap();
     for streams in [false, true] {
-        on_both(2, |Lanes { cpu, io }| {
-            let names = Names::default();
-            let (context, handle) = (context(2, &names), cpu.handle().clone());
-            let fed = Arc::new(fed_by(&io));
-            context.register_table("fed", fed).unwrap();
-            let begun = until(|| !names.lock().unwrap().is_empty());
-            let error = other.block_on(async {
-                let frame = context.sql("select sum(threads(n)) from fed");
-                let frame = frame.await.unwrap();
-                if streams {
-                    let mut rows = stream_on(&handle, frame, 1).await.unwrap();
-                    assert!(futures::poll!(rows.next()).is_pending());
-                    begun.await;
-                    io.shutdown_background();
-                    rows.try_collect::<Vec<_>>().await.unwrap_err()
-                } else {
-                    let query = collect_on(&handle, frame);
-                    begun.await;
-                    io.shutdown_background();
-                    query.await.unwrap_err()
-                }
-            });
-            let is_gone = lane_error(&error)
-                .is_some_and(|error: &JoinError| error.kind() == JoinErrorKind::IoRuntimeGone);
-            // The lane ends with its I/O runtime, and so a stream that it feeds.
-            let is_cut_off = streams && error.to_string().contains("the CPU lane stopped");
-            assert!(is_gone || is_cut_off, "{error}");
+        let Lanes { cpu, io } = lanes(2);
+        let names = Names::default();
+        let (context, handle) = (context(2, &names), cpu.handle().clone());
+        let fed = Arc::new(fed_by(&io));
+        context.register_table("fed", fed).unwrap();
+        let begun = until(|| !names.lock().unwrap().is_empty());
+        let error = other.block_on(async {
+            let frame = context.sql("select sum(threads(n)) from fed");
+            let frame = frame.await.unwrap();
+            if streams {
+                let mut rows = stream_on(&handle, frame, 1).await.unwrap();
+                assert!(futures::poll!(rows.next()).is_pending());
+                begun.await;
+                io.shutdown_background();
+                rows.try_collect::<Vec<_>>().await.unwrap_err()
+            } else {
+                let query = collect_on(&handle, frame);
+                begun.await;
+                io.shutdown_background();
+                query.await.unwrap_err()
+            }
         });
+        let is_gone = lane_error(&error)
+            .is_some_and(|error: &JoinError| error.kind() == JoinErrorKind::IoRuntimeGone);
+        // The lane ends with its I/O runtime, and so a stream that it feeds.
+        let is_cut_off = streams && error.to_string().contains("the CPU lane stopped");
+        assert!(is_gone || is_cut_off, "{error}");
     }
 }

@@ -11,11 +11,11 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart, path::Path};
 use tempfile::TempDir;
-use twolane::{Backend, Handle, Priority};
+use twolane::{Handle, Priority};
 use twolane_datafusion::{IoStore, collect_on, run_on, stream_on};
 
 use crate::setting::{Names, context, each, until};
-use crate::support::{BOTH, Lanes, lanes, on_both, time_limit};
+use crate::support::{Lanes, lanes, time_limit};
 
 /// Writes the numbers to a folder, by way of an [`IoStore`], and has them as the table `read`.
 fn write(
@@ -54,21 +54,21 @@ fn a_table_is_written_and_read() {
 /// It has read a part of the table by then.
 #[test]
 fn the_end_of_the_io_runtime_is_an_error() {
-    on_both(2, |Lanes { cpu, io }| {
-        let folder = tempfile::tempdir().unwrap();
-        let other = tokio::runtime::Runtime::new().unwrap();
-        let names = Names::default();
-        let (context, handle) = (context(4, &names), cpu.handle().clone());
-        other.block_on(async {
-            let written = run_on(&handle, write(context.clone(), &handle, &folder));
-            written.await.unwrap();
-            let frame = context.sql("select threads(n) from read").await;
-            // It waits for its reader after the first batch.
-            let stream = stream_on(&handle, frame.unwrap(), 1).await.unwrap();
-            until(|| !names.lock().unwrap().is_empty()).await;
-            io.shutdown_background();
-            stream.try_collect::<Vec<_>>().await.unwrap_err();
-        });
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(2);
+    let folder = tempfile::tempdir().unwrap();
+    let other = tokio::runtime::Runtime::new().unwrap();
+    let names = Names::default();
+    let (context, handle) = (context(4, &names), cpu.handle().clone());
+    other.block_on(async {
+        let written = run_on(&handle, write(context.clone(), &handle, &folder));
+        written.await.unwrap();
+        let frame = context.sql("select threads(n) from read").await;
+        // It waits for its reader after the first batch.
+        let stream = stream_on(&handle, frame.unwrap(), 1).await.unwrap();
+        until(|| !names.lock().unwrap().is_empty()).await;
+        io.shutdown_background();
+        stream.try_collect::<Vec<_>>().await.unwrap_err();
     });
 }
 
@@ -77,7 +77,7 @@ fn the_end_of_the_io_runtime_is_an_error() {
 fn a_store_does_what_the_inner_one_does() {
     let _limit = time_limit();
     let folder = tempfile::tempdir().unwrap();
-    let lanes = lanes(Backend::Rayon, 1);
+    let lanes = lanes(1);
     let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
     let store = IoStore::new(inner, lanes.cpu.handle());
     let work = async move {
@@ -116,7 +116,7 @@ fn a_store_does_what_the_inner_one_does() {
 fn files_are_read_in_large_pieces() {
     let _limit = time_limit();
     let folder = tempfile::tempdir().unwrap();
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
     let store = IoStore::new(inner, lanes.cpu.handle());
     let bytes: Vec<u8> = (0..5 << 19).map(|n: u32| (n >> 8) as u8).collect();
@@ -148,23 +148,21 @@ fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
     let nice = || rustix::process::getpriority_process(None).unwrap();
     let of_io = nice();
     let folder = tempfile::tempdir().unwrap();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-        let low = lanes.cpu.handle().with_priority(Priority::Low);
-        let store = IoStore::new(inner, &low);
-        let work = async move {
-            let path = Path::from("file");
-            store.put(&path, "abc".into()).await.unwrap();
-            // Dropped, it removes a file.
-            let mut upload = store.put_multipart(&path).await.unwrap();
-            upload.put_part("d".into()).await.unwrap();
-            drop(upload);
-            store.get(&path).await.unwrap().bytes().await.unwrap()
-        };
-        assert_eq!(lanes.io.block_on(low.spawn(work)).unwrap(), "abc");
-        // The pool's thread: it waits for the next call for some seconds.
-        let of_pool = lanes.io.spawn_blocking(nice);
-        assert_eq!(lanes.io.block_on(of_pool).unwrap(), of_io);
-    }
+    let lanes = lanes(1);
+    let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+    let low = lanes.cpu.handle().with_priority(Priority::Low);
+    let store = IoStore::new(inner, &low);
+    let work = async move {
+        let path = Path::from("file");
+        store.put(&path, "abc".into()).await.unwrap();
+        // Dropped, it removes a file.
+        let mut upload = store.put_multipart(&path).await.unwrap();
+        upload.put_part("d".into()).await.unwrap();
+        drop(upload);
+        store.get(&path).await.unwrap().bytes().await.unwrap()
+    };
+    assert_eq!(lanes.io.block_on(low.spawn(work)).unwrap(), "abc");
+    // The pool's thread: it waits for the next call for some seconds.
+    let of_pool = lanes.io.spawn_blocking(nice);
+    assert_eq!(lanes.io.block_on(of_pool).unwrap(), of_io);
 }

@@ -10,7 +10,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use twolane::Niceness;
 use twolane_datafusion::{EnsureYields, collect_on};
 
-use crate::support::{BOTH, lanes_with, time_limit};
+use crate::support::{lanes_with, time_limit};
 
 const QUERIES: [&str; 16] = [
     "select a.n, b.n from a join b on a.k = b.k and a.n < b.n",
@@ -48,30 +48,28 @@ async fn context(partitions: usize) -> SessionContext {
 #[test]
 fn the_rows_are_those_of_plain_datafusion() {
     let _limit = time_limit();
-    for backend in BOTH {
-        // Beside compilers on both cores, niced threads get a hundredth of a core, and unoptimized
-        // queries run into the time limit.
-        let lanes = lanes_with(backend, 2, |builder| builder.niceness(Niceness::off()));
-        let cpu = lanes.cpu.handle().clone();
-        lanes.io.block_on(async {
-            for partitions in [1, 3] {
-                let context = context(partitions).await;
-                for sql in QUERIES {
-                    let frame = context.sql(sql).await.unwrap();
-                    let plain = frame.clone().collect().await.unwrap();
-                    let ours = collect_on(&cpu, frame).await.unwrap();
-                    let [plain, ours] = [plain, ours].map(|batches| {
-                        let table = pretty_format_batches(&batches).unwrap().to_string();
-                        let mut rows: Vec<_> = table.lines().map(str::to_owned).collect();
-                        rows.sort();
-                        rows
-                    });
-                    assert!(plain.len() > 4, "{sql} has rows");
-                    assert_eq!(plain, ours, "{sql}");
-                }
+    // Beside compilers on both cores, niced threads get a hundredth of a core, and unoptimized
+    // queries run into the time limit.
+    let lanes = lanes_with(2, |builder| builder.niceness(Niceness::off()));
+    let cpu = lanes.cpu.handle().clone();
+    lanes.io.block_on(async {
+        for partitions in [1, 3] {
+            let context = context(partitions).await;
+            for sql in QUERIES {
+                let frame = context.sql(sql).await.unwrap();
+                let plain = frame.clone().collect().await.unwrap();
+                let ours = collect_on(&cpu, frame).await.unwrap();
+                let [plain, ours] = [plain, ours].map(|batches| {
+                    let table = pretty_format_batches(&batches).unwrap().to_string();
+                    let mut rows: Vec<_> = table.lines().map(str::to_owned).collect();
+                    rows.sort();
+                    rows
+                });
+                assert!(plain.len() > 4, "{sql} has rows");
+                assert_eq!(plain, ours, "{sql}");
             }
-        });
-    }
+        }
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use twolane::{Builder, Handle};
 
-use crate::support::{Lanes, lanes_with, thread_name, with_both};
+use crate::support::{Lanes, lanes_with, thread_name, time_limit};
 
 const ROWS: i64 = 200_000;
 const BATCH: i64 = 4_096;
@@ -70,7 +70,7 @@ pub struct Site {
     pub names: Names,
 }
 
-/// Runs the test on each backend, with each number of partitions, on its I/O runtime.
+/// Runs the test with each number of partitions, on the I/O runtime of its lanes.
 pub fn each(partitions: &[usize], test: impl AsyncFn(&Site)) {
     each_with(partitions, |lane| lane, test);
 }
@@ -80,20 +80,19 @@ pub fn each_with(
     set: impl Fn(Builder) -> Builder,
     test: impl AsyncFn(&Site),
 ) {
-    with_both(|backend| {
-        for &partitions in partitions {
-            println!("{partitions} partitions");
-            let lanes = lanes_with(backend, 2, &set);
-            let names = Names::default();
-            let site = Site {
-                cpu: lanes.cpu.handle().clone(),
-                context: context(partitions, &names),
-                names,
-                lanes,
-            };
-            site.lanes.io.block_on(test(&site));
-        }
-    });
+    let _limit = time_limit();
+    for &partitions in partitions {
+        println!("{partitions} partitions");
+        let lanes = lanes_with(2, &set);
+        let names = Names::default();
+        let site = Site {
+            cpu: lanes.cpu.handle().clone(),
+            context: context(partitions, &names),
+            names,
+            lanes,
+        };
+        site.lanes.io.block_on(test(&site));
+    }
 }
 
 impl Site {

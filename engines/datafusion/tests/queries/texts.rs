@@ -28,11 +28,8 @@ fn a_text_is_one_job() {
         let batches: Vec<_> = stream.try_collect().await.unwrap();
         assert_eq!(rows(&batches), 1_000);
         site.assert_computed_on("cpu-");
-        // On rayon each task of the query is a job, too.
-        if cpu.tokio_handle().is_some() {
-            until(|| cpu.metrics().completed == 1).await;
-            assert_eq!(cpu.metrics().submitted, 1);
-        }
+        until(|| cpu.metrics().completed == 1).await;
+        assert_eq!(cpu.metrics().submitted, 1);
     });
 }
 

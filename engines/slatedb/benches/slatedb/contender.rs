@@ -9,8 +9,8 @@ use object_store::client::ReqwestConnector;
 use object_store::memory::InMemory;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
+use twolane::CpuRuntime;
 use twolane::io::IoConnector;
-use twolane::{Backend, CpuRuntime};
 
 use crate::engine::Runtimes;
 
@@ -101,11 +101,11 @@ impl World {
             Ok(second.handle().clone())
         };
         let mut on_lane = || -> Result<_, Box<dyn std::error::Error>> {
-            let builder = CpuRuntime::builder().backend(Backend::Runtime);
-            let lane = lane.insert(builder.io_handle(own.clone()).build()?);
+            let builder = CpuRuntime::builder().io_handle(own.clone());
+            let lane = lane.insert(builder.build()?);
             let cpu = lane.handle().clone();
             connector = Some(IoConnector::new(ReqwestConnector::default(), &cpu));
-            Ok(cpu.tokio_handle().expect("of Backend::Runtime"))
+            Ok(cpu.tokio_handle()?)
         };
         let (opened_on, compaction) = match contender {
             Contender::OneRuntime | Contender::OneRuntimeCured | Contender::Floor => {

@@ -13,7 +13,6 @@ use object_store::ObjectStore;
 use object_store::client::ReqwestConnector;
 use support::{Lanes, lanes, time_limit};
 use tokio::runtime::Handle;
-use twolane::Backend;
 use twolane::io::IoConnector;
 use twolane_s3::engine::contender::store_builder;
 use twolane_s3::seen::Seen;
@@ -31,7 +30,7 @@ struct Site {
 }
 
 fn site() -> Site {
-    let lanes = lanes(Backend::Runtime, 2);
+    let lanes = lanes(2);
     let server = Server::start(Duration::ZERO).unwrap();
     let calls = Calls::default();
     // Its requests run on the I/O lane, wherever it is called: a test in `s3` shows it.
@@ -48,8 +47,7 @@ fn site() -> Site {
 
 impl Site {
     fn lane(&self) -> Handle {
-        let tokio = self.lanes.cpu.handle().tokio_handle();
-        tokio.expect("a lane of Backend::Runtime")
+        self.lanes.cpu.handle().tokio_handle().unwrap()
     }
 }
 

@@ -12,21 +12,19 @@ use vortex::io::session::RuntimeSessionExt;
 use vortex::session::VortexSession;
 
 use crate::limit::{thread_name, time_limit};
-use crate::setting::{BOTH, Lanes, lanes};
+use crate::setting::{Lanes, lanes};
 
-/// The runtime of a session on the lanes of each backend.
-fn each(test: impl Fn(&Lanes, &Handle)) {
-    each_with(|builder| builder, test);
+/// The runtime of a session on lanes.
+fn with_runtime(test: impl FnOnce(&Lanes, &Handle)) {
+    with_settings(|builder| builder, test);
 }
 
 /// The session is kept, since it keeps the runtime.
-fn each_with(set: impl Fn(Builder) -> Builder, test: impl Fn(&Lanes, &Handle)) {
+fn with_settings(set: impl FnOnce(Builder) -> Builder, test: impl FnOnce(&Lanes, &Handle)) {
     let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, &set);
-        let session = lanes.session();
-        test(&lanes, &session.handle());
-    }
+    let lanes = lanes(set);
+    let session = lanes.session();
+    test(&lanes, &session.handle());
 }
 
 fn is_on(kind: &str, name: String) {
@@ -35,7 +33,7 @@ fn is_on(kind: &str, name: String) {
 
 #[test]
 fn each_call_has_its_lane() {
-    each(|lanes, handle| {
+    with_runtime(|lanes, handle| {
         let wait = |task| lanes.io.block_on(task);
         is_on("cpu", wait(handle.spawn(async { thread_name() })));
         is_on("cpu", wait(handle.spawn_cpu(thread_name)));
@@ -47,7 +45,7 @@ fn each_call_has_its_lane() {
 /// More closures wait for one another than the I/O runtime has workers.
 #[test]
 fn blocking_closures_leave_the_io_workers_alone() {
-    each(|lanes, handle| {
+    with_runtime(|lanes, handle| {
         let all = Arc::new(Barrier::new(5));
         let tasks: Vec<_> = (0..4)
             .map(|_| {
@@ -91,7 +89,7 @@ fn endless() -> (
 
 #[test]
 fn a_dropped_task_is_aborted() {
-    each(|lanes, handle| {
+    with_runtime(|lanes, handle| {
         for on_io in [false, true] {
             let (future, has_started, is_dropped) = endless();
             let task = if on_io {
@@ -109,7 +107,7 @@ fn a_dropped_task_is_aborted() {
 
 #[test]
 fn a_dropped_closure_never_runs_if_it_was_queued() {
-    each_with(
+    with_settings(
         |builder| builder.worker_threads(1),
         |lanes, handle| {
             let (let_go, wait) = mpsc::channel::<()>();
@@ -129,7 +127,7 @@ fn a_dropped_closure_never_runs_if_it_was_queued() {
 /// Vortex itself does not run a closure that was detached while it was queued.
 #[test]
 fn a_detached_future_goes_on() {
-    each(|lanes, handle| {
+    with_runtime(|lanes, handle| {
         let (let_go, wait) = (0..2)
             .map(|_| oneshot::channel::<()>())
             .unzip::<_, _, Vec<_>, Vec<_>>();
@@ -159,7 +157,7 @@ fn a_detached_future_goes_on() {
 /// Its awaiter panics with the same payload, as vortex promises.
 #[test]
 fn a_panic_goes_to_the_awaiter() {
-    each(|lanes, handle| {
+    with_runtime(|lanes, handle| {
         let tasks = [
             handle.spawn(async { panic!("broken") }),
             handle.spawn_io(async { panic!("broken") }),
@@ -180,7 +178,7 @@ fn a_panic_goes_to_the_awaiter() {
 /// Of vortex's own jobs none is refused for a full queue.
 #[test]
 fn spawns_need_no_permit() {
-    each_with(
+    with_settings(
         |builder| builder.queue_limit(Priority::Normal, 1),
         |lanes, handle| {
             let _permit = lanes.cpu.handle().try_reserve().unwrap();
@@ -193,7 +191,7 @@ fn spawns_need_no_permit() {
 /// A session outlives the request whose handle it got.
 #[test]
 fn spawns_have_no_deadline() {
-    each(|lanes, _| {
+    with_runtime(|lanes, _| {
         let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
         let session = on_lane(VortexSession::empty(), &late);
         assert_eq!(lanes.io.block_on(session.handle().spawn_cpu(|| 42)), 42);
@@ -203,7 +201,7 @@ fn spawns_have_no_deadline() {
 
 #[test]
 fn spawns_run_at_the_priority_of_the_handle() {
-    each(|lanes, _| {
+    with_runtime(|lanes, _| {
         let low = lanes.cpu.handle().with_priority(Priority::Low);
         let session = on_lane(VortexSession::empty(), &low);
         let priority = || twolane_core::Handle::current().priority();

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::atomic::Ordering::SeqCst;
 
 use futures::{StreamExt, TryStreamExt};
-use twolane_core::{Backend, JoinError, JoinErrorKind, Priority};
+use twolane_core::{JoinError, JoinErrorKind, Priority};
 use twolane_vortex::{is_unavailable, run_on, stream_on};
 use vortex::array::stream::ArrayStreamExt;
 use vortex::array::{ArrayRef, Canonical, IntoArray, VortexSessionExecute};
@@ -13,11 +13,11 @@ use vortex::file::VortexFile;
 use vortex::session::VortexSession;
 
 use crate::limit::time_limit;
-use crate::setting::{BOTH, Lanes, ROWS, Seen, Store, lanes, open};
+use crate::setting::{Lanes, ROWS, Seen, Store, lanes, open};
 
 /// A file on lanes, opened.
-fn opened(backend: Backend) -> (Lanes, VortexSession, Store, VortexFile) {
-    let lanes = lanes(backend, |builder| builder.queue_limit(Priority::Normal, 2));
+fn opened() -> (Lanes, VortexSession, Store, VortexFile) {
+    let lanes = lanes(|builder| builder.queue_limit(Priority::Normal, 2));
     let (session, store) = (lanes.session(), Store::with_file());
     let file = lanes.io.block_on(open(&session, &store)).unwrap();
     (lanes, session, store, file)
@@ -34,36 +34,34 @@ fn join_error(error: &VortexError) -> Option<&JoinError> {
 #[test]
 fn a_dropped_scan_drops_its_jobs_and_its_requests() {
     let _limit = time_limit();
-    for backend in BOTH {
-        for in_job in [false, true] {
-            let (lanes, _session, store, file) = opened(backend);
-            let cpu = lanes.cpu.handle().clone();
-            lanes.io.block_on(async {
-                let mut messages = store.stick();
-                if in_job {
-                    let read = run_on(&cpu, read(file));
-                    assert_eq!(messages.recv().await, Some("stuck"));
-                    drop(read);
-                } else {
-                    let mut scan = Box::pin(file.scan().unwrap().into_stream().unwrap());
-                    let mut read = scan.next();
-                    tokio::select! {
-                        _ = &mut read => panic!("it reads from a store that does not answer"),
-                        message = messages.recv() => assert_eq!(message, Some("stuck")),
-                    }
-                    drop((scan, file));
+    for in_job in [false, true] {
+        let (lanes, _session, store, file) = opened();
+        let cpu = lanes.cpu.handle().clone();
+        lanes.io.block_on(async {
+            let mut messages = store.stick();
+            if in_job {
+                let read = run_on(&cpu, read(file));
+                assert_eq!(messages.recv().await, Some("stuck"));
+                drop(read);
+            } else {
+                let mut scan = Box::pin(file.scan().unwrap().into_stream().unwrap());
+                let mut read = scan.next();
+                tokio::select! {
+                    _ = &mut read => panic!("it reads from a store that does not answer"),
+                    message = messages.recv() => assert_eq!(message, Some("stuck")),
                 }
-                // One for each request, of which there may be more than the first.
-                let mut stuck = 1;
-                while stuck > 0 {
-                    match messages.recv().await {
-                        Some("stuck") => stuck += 1,
-                        _ => stuck -= 1,
-                    }
+                drop((scan, file));
+            }
+            // One for each request, of which there may be more than the first.
+            let mut stuck = 1;
+            while stuck > 0 {
+                match messages.recv().await {
+                    Some("stuck") => stuck += 1,
+                    _ => stuck -= 1,
                 }
-                lanes.until_jobs(0).await;
-            });
-        }
+            }
+            lanes.until_jobs(0).await;
+        });
     }
 }
 
@@ -71,165 +69,153 @@ fn a_dropped_scan_drops_its_jobs_and_its_requests() {
 #[test]
 fn a_shutdown_in_mid_scan_is_an_error() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let (lanes, _session, store, file) = opened(backend);
-        let cpu = lanes.cpu.handle().clone();
-        let Lanes { cpu: lane, io } = lanes;
-        io.block_on(async {
-            let mut messages = store.stick();
-            let scan = file.scan().unwrap().into_stream().unwrap();
-            let whole = run_on(&cpu, read(file));
-            let mut parts = Box::pin(stream_on(&cpu, scan, 1 << 20, |_| 1));
-            assert_eq!(messages.recv().await, Some("stuck"));
-            assert!(lane.shutdown().await.is_empty());
-            let error = whole.await.unwrap_err();
-            assert_eq!(
-                join_error(&error).unwrap().kind(),
-                JoinErrorKind::Shutdown,
-                "{error:?}"
-            );
-            let error = parts.next().await.unwrap().unwrap_err();
-            assert!(is_unavailable(&error), "{error:?}");
-            assert!(parts.next().await.is_none());
-        });
-    }
+    let (lanes, _session, store, file) = opened();
+    let cpu = lanes.cpu.handle().clone();
+    let Lanes { cpu: lane, io } = lanes;
+    io.block_on(async {
+        let mut messages = store.stick();
+        let scan = file.scan().unwrap().into_stream().unwrap();
+        let whole = run_on(&cpu, read(file));
+        let mut parts = Box::pin(stream_on(&cpu, scan, 1 << 20, |_| 1));
+        assert_eq!(messages.recv().await, Some("stuck"));
+        assert!(lane.shutdown().await.is_empty());
+        let error = whole.await.unwrap_err();
+        assert_eq!(
+            join_error(&error).unwrap().kind(),
+            JoinErrorKind::Shutdown,
+            "{error:?}"
+        );
+        let error = parts.next().await.unwrap().unwrap_err();
+        assert!(is_unavailable(&error), "{error:?}");
+        assert!(parts.next().await.is_none());
+    });
 }
 
 /// While splits compute: they end, and what they yield is not told as the whole.
 #[test]
 fn a_shutdown_while_splits_decode_is_an_error() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let (lanes, session, _store, file) = opened(backend);
-        let cpu = lanes.cpu.handle().clone();
-        let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
-        let closed = cpu.clone();
-        let decode = move |array: ArrayRef| {
-            started.send(()).unwrap();
-            while !twolane_core::adapters::is_closed(&closed) {
-                std::thread::yield_now();
-            }
-            let mut ctx = session.create_execution_ctx();
-            Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
-        };
-        let Lanes { cpu: lane, io } = lanes;
-        io.block_on(async {
-            let scan = file.scan().unwrap().map(decode).into_stream().unwrap();
-            let whole = run_on(&cpu, scan.try_collect::<Vec<_>>());
-            has_started.recv().await.unwrap();
-            assert!(lane.shutdown().await.is_empty());
-            let error = whole.await.unwrap_err();
-            assert_eq!(
-                join_error(&error).unwrap().kind(),
-                JoinErrorKind::Shutdown,
-                "{error:?}"
-            );
-        });
-    }
+    let (lanes, session, _store, file) = opened();
+    let cpu = lanes.cpu.handle().clone();
+    let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
+    let closed = cpu.clone();
+    let decode = move |array: ArrayRef| {
+        started.send(()).unwrap();
+        while !twolane_core::adapters::is_closed(&closed) {
+            std::thread::yield_now();
+        }
+        let mut ctx = session.create_execution_ctx();
+        Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
+    };
+    let Lanes { cpu: lane, io } = lanes;
+    io.block_on(async {
+        let scan = file.scan().unwrap().map(decode).into_stream().unwrap();
+        let whole = run_on(&cpu, scan.try_collect::<Vec<_>>());
+        has_started.recv().await.unwrap();
+        assert!(lane.shutdown().await.is_empty());
+        let error = whole.await.unwrap_err();
+        assert_eq!(
+            join_error(&error).unwrap().kind(),
+            JoinErrorKind::Shutdown,
+            "{error:?}"
+        );
+    });
 }
 
 /// As with any runtime of vortex that goes away. The crate says so.
 #[test]
 fn a_shutdown_panics_in_a_reader_that_is_no_job() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let (lanes, _session, store, file) = opened(backend);
-        let Lanes { cpu: lane, io } = lanes;
-        io.block_on(async {
-            let mut messages = store.stick();
-            let reader = tokio::spawn(read(file));
-            assert_eq!(messages.recv().await, Some("stuck"));
-            lane.shutdown().await;
-            let payload = reader.await.unwrap_err().into_panic();
-            let text = payload.downcast_ref::<&str>().copied();
-            assert_eq!(text, Some("Runtime dropped task without completing it"));
-        });
-    }
+    let (lanes, _session, store, file) = opened();
+    let Lanes { cpu: lane, io } = lanes;
+    io.block_on(async {
+        let mut messages = store.stick();
+        let reader = tokio::spawn(read(file));
+        assert_eq!(messages.recv().await, Some("stuck"));
+        lane.shutdown().await;
+        let payload = reader.await.unwrap_err().into_panic();
+        let text = payload.downcast_ref::<&str>().copied();
+        assert_eq!(text, Some("Runtime dropped task without completing it"));
+    });
 }
 
 #[test]
 fn a_closed_or_full_lane_is_unavailable() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let (lanes, _session, _store, file) = opened(backend);
-        let cpu = lanes.cpu.handle().clone();
-        let Lanes { cpu: lane, io } = lanes;
-        io.block_on(async {
-            let permits = [cpu.reserve().await.unwrap(), cpu.reserve().await.unwrap()];
-            let error = run_on(&cpu, read(file.clone())).await.unwrap_err();
-            assert_eq!(
-                join_error(&error).unwrap().kind(),
-                JoinErrorKind::QueueFull,
-                "{error:?}"
-            );
-            let scan = file.scan().unwrap().into_stream().unwrap();
-            let mut parts = Box::pin(stream_on(&cpu, scan, 1, |_| 1));
-            assert!(is_unavailable(&parts.next().await.unwrap().unwrap_err()));
-            drop(permits);
-            assert_eq!(
-                run_on(&cpu, read(file.clone())).await.unwrap().len() as u64,
-                ROWS
-            );
-            lane.shutdown().await;
-            let error = run_on(&cpu, read(file)).await.unwrap_err();
-            assert_eq!(
-                join_error(&error).unwrap().kind(),
-                JoinErrorKind::Shutdown,
-                "{error:?}"
-            );
-        });
-    }
+    let (lanes, _session, _store, file) = opened();
+    let cpu = lanes.cpu.handle().clone();
+    let Lanes { cpu: lane, io } = lanes;
+    io.block_on(async {
+        let permits = [cpu.reserve().await.unwrap(), cpu.reserve().await.unwrap()];
+        let error = run_on(&cpu, read(file.clone())).await.unwrap_err();
+        assert_eq!(
+            join_error(&error).unwrap().kind(),
+            JoinErrorKind::QueueFull,
+            "{error:?}"
+        );
+        let scan = file.scan().unwrap().into_stream().unwrap();
+        let mut parts = Box::pin(stream_on(&cpu, scan, 1, |_| 1));
+        assert!(is_unavailable(&parts.next().await.unwrap().unwrap_err()));
+        drop(permits);
+        assert_eq!(
+            run_on(&cpu, read(file.clone())).await.unwrap().len() as u64,
+            ROWS
+        );
+        lane.shutdown().await;
+        let error = run_on(&cpu, read(file)).await.unwrap_err();
+        assert_eq!(
+            join_error(&error).unwrap().kind(),
+            JoinErrorKind::Shutdown,
+            "{error:?}"
+        );
+    });
 }
 
 #[test]
 fn a_panic_in_a_split_is_an_error_with_its_text() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let (lanes, session, _store, file) = opened(backend);
-        let cpu = lanes.cpu.handle().clone();
-        let seen = Seen::default();
-        seen.panics.store(true, SeqCst);
-        let projection = seen.of_root().bind(file.dtype()).unwrap();
-        let decode = move |array: ArrayRef| {
-            let mut ctx = session.create_execution_ctx();
-            Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
-        };
-        let scan = || {
-            let scan = file.scan().unwrap().with_projection(projection.clone());
-            scan.map(decode.clone()).into_stream().unwrap()
-        };
-        lanes.io.block_on(async {
-            let broken = run_on(&cpu, scan().try_collect::<Vec<_>>())
-                .await
-                .unwrap_err();
-            assert!(join_error(&broken).unwrap().is_panic());
-            assert!(broken.to_string().contains("a broken function"), "{broken}");
-            assert!(!is_unavailable(&broken));
-            let mut parts = Box::pin(stream_on(&cpu, scan(), 1 << 20, |_| 1));
-            let broken = parts.next().await.unwrap().unwrap_err();
-            assert!(broken.to_string().contains("a broken function"), "{broken}");
-            lanes.until_jobs(1).await;
-            seen.panics.store(false, SeqCst);
-            let parts = run_on(&cpu, scan().try_collect::<Vec<_>>()).await.unwrap();
-            assert_eq!(parts.iter().map(ArrayRef::len).sum::<usize>() as u64, ROWS);
-        });
-    }
+    let (lanes, session, _store, file) = opened();
+    let cpu = lanes.cpu.handle().clone();
+    let seen = Seen::default();
+    seen.panics.store(true, SeqCst);
+    let projection = seen.of_root().bind(file.dtype()).unwrap();
+    let decode = move |array: ArrayRef| {
+        let mut ctx = session.create_execution_ctx();
+        Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
+    };
+    let scan = || {
+        let scan = file.scan().unwrap().with_projection(projection.clone());
+        scan.map(decode.clone()).into_stream().unwrap()
+    };
+    lanes.io.block_on(async {
+        let broken = run_on(&cpu, scan().try_collect::<Vec<_>>())
+            .await
+            .unwrap_err();
+        assert!(join_error(&broken).unwrap().is_panic());
+        assert!(broken.to_string().contains("a broken function"), "{broken}");
+        assert!(!is_unavailable(&broken));
+        let mut parts = Box::pin(stream_on(&cpu, scan(), 1 << 20, |_| 1));
+        let broken = parts.next().await.unwrap().unwrap_err();
+        assert!(broken.to_string().contains("a broken function"), "{broken}");
+        lanes.until_jobs(1).await;
+        seen.panics.store(false, SeqCst);
+        let parts = run_on(&cpu, scan().try_collect::<Vec<_>>()).await.unwrap();
+        assert_eq!(parts.iter().map(ArrayRef::len).sum::<usize>() as u64, ROWS);
+    });
 }
 
 /// Its requests cannot be made. Nothing waits for them.
 #[test]
 fn the_end_of_the_io_runtime_is_an_error() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let (lanes, _session, store, file) = opened(backend);
-        let cpu = lanes.cpu.handle().clone();
-        let Lanes { cpu: lane, io } = lanes;
-        let mut messages = store.stick();
-        let whole = run_on(&cpu, read(file));
-        assert_eq!(messages.blocking_recv(), Some("stuck"));
-        io.shutdown_background();
-        let error = futures::executor::block_on(whole).unwrap_err();
-        assert!(join_error(&error).is_some(), "{error:?}");
-        drop(lane);
-    }
+    let (lanes, _session, store, file) = opened();
+    let cpu = lanes.cpu.handle().clone();
+    let Lanes { cpu: lane, io } = lanes;
+    let mut messages = store.stick();
+    let whole = run_on(&cpu, read(file));
+    assert_eq!(messages.blocking_recv(), Some("stuck"));
+    io.shutdown_background();
+    let error = futures::executor::block_on(whole).unwrap_err();
+    assert!(join_error(&error).is_some(), "{error:?}");
+    drop(lane);
 }

@@ -10,42 +10,42 @@ use vortex::expr::{gt_eq, lit};
 use vortex::file::OpenOptionsSessionExt;
 
 use crate::limit::time_limit;
-use crate::setting::{BOTH, Names, ROWS, Seen, Store, file, lanes, numbers, on_both, open, write};
+use crate::setting::{Names, ROWS, Seen, Store, file, lanes, numbers, open, write};
 
 /// The reader is on the I/O runtime, as a handler is: the splits are jobs all the same.
 #[test]
 fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
-    on_both(|lanes| {
-        let (session, store) = (lanes.session(), Store::with_file());
-        let seen = Seen::default();
-        let (own, functions) = (store.clone(), seen.clone());
-        let handler = async move {
-            let file = open(&session, &own).await.unwrap();
-            let in_filter = gt_eq(functions.of_root(), lit(1_u64 << 19));
-            let in_filter = in_filter.bind(file.dtype()).unwrap();
-            let projection = functions.of_root().bind(file.dtype()).unwrap();
-            let scan = file
-                .scan()
-                .unwrap()
-                .with_filter(in_filter)
-                .with_projection(projection);
-            let decode = move |array: ArrayRef| {
-                let mut ctx = session.create_execution_ctx();
-                Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
-            };
-            let scan = scan.map(decode).into_stream().unwrap();
-            let parts: Vec<ArrayRef> = scan.try_collect().await.unwrap();
-            parts.iter().map(ArrayRef::len).sum::<usize>()
+    let _limit = time_limit();
+    let lanes = lanes(|builder| builder);
+    let (session, store) = (lanes.session(), Store::with_file());
+    let seen = Seen::default();
+    let (own, functions) = (store.clone(), seen.clone());
+    let handler = async move {
+        let file = open(&session, &own).await.unwrap();
+        let in_filter = gt_eq(functions.of_root(), lit(1_u64 << 19));
+        let in_filter = in_filter.bind(file.dtype()).unwrap();
+        let projection = functions.of_root().bind(file.dtype()).unwrap();
+        let scan = file
+            .scan()
+            .unwrap()
+            .with_filter(in_filter)
+            .with_projection(projection);
+        let decode = move |array: ArrayRef| {
+            let mut ctx = session.create_execution_ctx();
+            Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
         };
-        let rows = lanes.io.block_on(lanes.io.spawn(handler)).unwrap();
-        let expected = numbers_from(1 << 19);
-        assert_eq!(rows, expected);
-        assert_eq!(seen.names.seen(), ["cpu"]);
-        assert_eq!(store.requests(), ["io"]);
-        assert_eq!(store.heads(), ["io"]);
-        let jobs = lanes.cpu.handle().metrics();
-        assert_eq!(jobs.panicked + jobs.rejected, 0, "{jobs:?}");
-    });
+        let scan = scan.map(decode).into_stream().unwrap();
+        let parts: Vec<ArrayRef> = scan.try_collect().await.unwrap();
+        parts.iter().map(ArrayRef::len).sum::<usize>()
+    };
+    let rows = lanes.io.block_on(lanes.io.spawn(handler)).unwrap();
+    let expected = numbers_from(1 << 19);
+    assert_eq!(rows, expected);
+    assert_eq!(seen.names.seen(), ["cpu"]);
+    assert_eq!(store.requests(), ["io"]);
+    assert_eq!(store.heads(), ["io"]);
+    let jobs = lanes.cpu.handle().metrics();
+    assert_eq!(jobs.panicked + jobs.rejected, 0, "{jobs:?}");
 }
 
 fn numbers_from(least: u64) -> usize {
@@ -57,7 +57,7 @@ fn numbers_from(least: u64) -> usize {
 #[test]
 fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
     let _limit = time_limit();
-    let lanes = lanes(BOTH[0], |builder| builder);
+    let lanes = lanes(|builder| builder);
     let (session, store, seen) = (lanes.session(), Store::with_file(), Seen::default());
     let functions = seen.clone();
     let handler = async move {
@@ -76,89 +76,89 @@ fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
 
 #[test]
 fn run_on_computes_all_of_it_on_the_lane() {
-    on_both(|lanes| {
-        let (session, store, seen) = (lanes.session(), Store::with_file(), Seen::default());
-        let (own, functions) = (store.clone(), seen.clone());
-        let operation = async move {
-            let file = open(&session, &own).await?;
-            let projection = functions.of_root().bind(file.dtype())?;
-            let scan = file.scan()?.with_projection(projection);
-            let array = scan.into_array_stream()?.read_all().await?;
-            let mut ctx = session.create_execution_ctx();
-            Ok(array.execute::<Canonical>(&mut ctx)?.into_array().len())
-        };
-        let rows = run_on(lanes.cpu.handle(), operation);
-        assert_eq!(lanes.io.block_on(rows).unwrap() as u64, ROWS);
-        assert_eq!(seen.names.seen(), ["cpu"]);
-        assert_eq!(store.requests(), ["io"]);
-        // The one request that vortex does not spawn: a client that wants to be polled in time
-        // has to be built with `IoConnector`.
-        assert_eq!(store.heads(), ["cpu"]);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(|builder| builder);
+    let (session, store, seen) = (lanes.session(), Store::with_file(), Seen::default());
+    let (own, functions) = (store.clone(), seen.clone());
+    let operation = async move {
+        let file = open(&session, &own).await?;
+        let projection = functions.of_root().bind(file.dtype())?;
+        let scan = file.scan()?.with_projection(projection);
+        let array = scan.into_array_stream()?.read_all().await?;
+        let mut ctx = session.create_execution_ctx();
+        Ok(array.execute::<Canonical>(&mut ctx)?.into_array().len())
+    };
+    let rows = run_on(lanes.cpu.handle(), operation);
+    assert_eq!(lanes.io.block_on(rows).unwrap() as u64, ROWS);
+    assert_eq!(seen.names.seen(), ["cpu"]);
+    assert_eq!(store.requests(), ["io"]);
+    // The one request that vortex does not spawn: a client that wants to be polled in time
+    // has to be built with `IoConnector`.
+    assert_eq!(store.heads(), ["cpu"]);
 }
 
 #[test]
 fn stream_on_polls_the_scan_on_the_lane() {
-    on_both(|lanes| {
-        let (session, store) = (lanes.session(), Store::with_file());
-        let polls = Names::default();
-        let (own, seen) = (store.clone(), polls.clone());
-        let cpu = lanes.cpu.handle().clone();
-        lanes.io.block_on(async move {
-            let file = open(&session, &own).await.unwrap();
-            let scan = file.scan().unwrap().into_stream().unwrap();
-            let scan = scan.inspect_ok(move |_| seen.see());
-            let mut parts = stream_on(&cpu, scan, 1 << 20, |part| part.nbytes() as usize);
-            let mut rows = 0;
-            while let Some(part) = parts.try_next().await.unwrap() {
-                rows += part.len() as u64;
-            }
-            assert_eq!(rows, ROWS);
-        });
-        assert_eq!(polls.seen(), ["cpu"]);
-        assert_eq!(store.requests(), ["io"]);
+    let _limit = time_limit();
+    let lanes = lanes(|builder| builder);
+    let (session, store) = (lanes.session(), Store::with_file());
+    let polls = Names::default();
+    let (own, seen) = (store.clone(), polls.clone());
+    let cpu = lanes.cpu.handle().clone();
+    lanes.io.block_on(async move {
+        let file = open(&session, &own).await.unwrap();
+        let scan = file.scan().unwrap().into_stream().unwrap();
+        let scan = scan.inspect_ok(move |_| seen.see());
+        let mut parts = stream_on(&cpu, scan, 1 << 20, |part| part.nbytes() as usize);
+        let mut rows = 0;
+        while let Some(part) = parts.try_next().await.unwrap() {
+            rows += part.len() as u64;
+        }
+        assert_eq!(rows, ROWS);
     });
+    assert_eq!(polls.seen(), ["cpu"]);
+    assert_eq!(store.requests(), ["io"]);
 }
 
 /// A writer's input is pulled, executed and compressed on the lane, and its bytes are written by
 /// the future that awaits it.
 #[test]
 fn a_writer_compresses_on_the_lane() {
-    on_both(|lanes| {
-        let (session, seen) = (lanes.session(), Seen::default());
-        let functions = seen.clone();
-        let handler = async move {
-            let lazy = ScalarFnArray::try_new(functions.bind(EmptyOptions), [numbers()]);
-            write(&session, lazy.unwrap().into_array()).await;
-        };
-        lanes.io.block_on(lanes.io.spawn(handler)).unwrap();
-        assert_eq!(seen.names.seen(), ["cpu"]);
-    });
+    let _limit = time_limit();
+    let lanes = lanes(|builder| builder);
+    let (session, seen) = (lanes.session(), Seen::default());
+    let functions = seen.clone();
+    let handler = async move {
+        let lazy = ScalarFnArray::try_new(functions.bind(EmptyOptions), [numbers()]);
+        write(&session, lazy.unwrap().into_array()).await;
+    };
+    lanes.io.block_on(lanes.io.spawn(handler)).unwrap();
+    assert_eq!(seen.names.seen(), ["cpu"]);
 }
 
 /// By `spawn_blocking_io`, whose threads `contract.rs` sees.
 #[test]
 fn a_local_file_is_read() {
-    on_both(|lanes| {
-        let session = lanes.session();
-        let path = std::env::temp_dir().join(format!("twolane-vortex-{}", std::process::id()));
-        std::fs::write(&path, file()).unwrap();
-        let open = session.open_options();
-        let rows = lanes.io.block_on(async {
-            let file = open.open_path(&path).await.unwrap();
-            let stream = file.scan().unwrap().into_array_stream().unwrap();
-            stream.read_all().await.unwrap().len()
-        });
-        std::fs::remove_file(path).unwrap();
-        assert_eq!(rows as u64, ROWS);
+    let _limit = time_limit();
+    let lanes = lanes(|builder| builder);
+    let session = lanes.session();
+    let path = std::env::temp_dir().join(format!("twolane-vortex-{}", std::process::id()));
+    std::fs::write(&path, file()).unwrap();
+    let open = session.open_options();
+    let rows = lanes.io.block_on(async {
+        let file = open.open_path(&path).await.unwrap();
+        let stream = file.scan().unwrap().into_array_stream().unwrap();
+        stream.read_all().await.unwrap().len()
     });
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(rows as u64, ROWS);
 }
 
 /// Files and streams keep what they need of it.
 #[test]
 fn a_scan_outlives_its_session() {
     let _limit = time_limit();
-    let lanes = lanes(BOTH[0], |builder| builder);
+    let lanes = lanes(|builder| builder);
     let (session, store) = (lanes.session(), Store::with_file());
     lanes.io.block_on(async move {
         let file = open(&session, &store).await.unwrap();

@@ -16,7 +16,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use tokio::sync::mpsc;
-use twolane_core::{Backend, Builder, CpuRuntime};
+use twolane_core::{Builder, CpuRuntime};
 use twolane_vortex::on_lane;
 use vortex::VortexSessionDefault;
 use vortex::array::arrays::{ChunkedArray, PrimitiveArray};
@@ -31,9 +31,8 @@ use vortex::expr::Expression;
 use vortex::file::{OpenOptionsSessionExt, VortexFile, WriteOptionsSessionExt};
 use vortex::session::VortexSession;
 
-use crate::limit::{thread_name, time_limit};
+use crate::limit::thread_name;
 
-pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
 pub const ROWS: u64 = 1_000_000;
 
 pub struct Lanes {
@@ -42,22 +41,14 @@ pub struct Lanes {
 }
 
 /// An I/O runtime of two workers named `io`, and a CPU lane of two threads named `cpu-N`.
-pub fn lanes(backend: Backend, set: impl FnOnce(Builder) -> Builder) -> Lanes {
+pub fn lanes(set: impl FnOnce(Builder) -> Builder) -> Lanes {
     let mut io = tokio::runtime::Builder::new_multi_thread();
     let io = io.worker_threads(2).thread_name("io").enable_all();
     let io = io.build().unwrap();
-    let builder = CpuRuntime::builder().backend(backend).worker_threads(2);
+    let builder = CpuRuntime::builder().worker_threads(2);
     let builder = builder.thread_name("cpu").io_handle(io.handle().clone());
     let cpu = set(builder).build().unwrap();
     Lanes { cpu, io }
-}
-
-/// Runs the test on the lanes of each backend.
-pub fn on_both(test: impl Fn(Lanes)) {
-    let _limit = time_limit();
-    for backend in BOTH {
-        test(lanes(backend, |builder| builder));
-    }
 }
 
 impl Lanes {
@@ -170,7 +161,7 @@ pub async fn write(session: &VortexSession, numbers: ArrayRef) -> Vec<u8> {
 pub fn file() -> &'static Bytes {
     static FILE: OnceLock<Bytes> = OnceLock::new();
     FILE.get_or_init(|| {
-        let lanes = lanes(Backend::Rayon, |builder| builder);
+        let lanes = lanes(|builder| builder);
         let bytes = lanes.io.block_on(write(&lanes.session(), numbers()));
         assert!(bytes.len() > 2_000_000, "{}", bytes.len());
         bytes.into()

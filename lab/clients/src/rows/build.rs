@@ -8,7 +8,7 @@ use twolane::in_cpu_context;
 use super::{Answer, Ask, Client, Make, Mark, Ready, Shows, Way, World};
 use crate::BoxError;
 use crate::clock::Work;
-use crate::lanes::{Cpu, Side};
+use crate::lanes::Cpu;
 use crate::servers::Kind;
 
 /// How a `C` is made, and how the I/O side uses it.
@@ -114,9 +114,9 @@ impl<C: Clone + Send + Sync + 'static> Rows<C> {
         self.way(name, Mark::Warned(shows), |c, _| c, job)
     }
 
-    /// The plain way among tasks that compute: `Backend::Runtime` has such a context.
+    /// The plain way among tasks that compute.
     pub(super) fn warned_in_cpu_context<F, A>(
-        mut self,
+        self,
         shows: Shows,
         job: impl Fn(C, Work) -> F + Copy + Send + Sync + 'static,
     ) -> Self
@@ -125,10 +125,7 @@ impl<C: Clone + Send + Sync + 'static> Rows<C> {
         A: Into<Answer>,
     {
         let name = "plain, in_cpu_context";
-        self = self.warned(name, shows, move |c, work| in_cpu_context(job(c, work)));
-        let way = self.made.ways.last_mut();
-        way.expect("there is one").sides = vec![Side::Runtime];
-        self
+        self.warned(name, shows, move |c, work| in_cpu_context(job(c, work)))
     }
 
     /// The plain way where it delays no request but the job's own.
@@ -186,7 +183,6 @@ impl<C: Clone + Send + Sync + 'static> Rows<C> {
         self.made.ways.push(Way {
             name,
             mark,
-            sides: Side::TWOLANE.to_vec(),
             make: ready,
         });
         self

@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 pub use self::sqlx::pool;
 use crate::BoxError;
 use crate::clock::Work;
-use crate::lanes::{Cpu, Side};
+use crate::lanes::Cpu;
 use crate::servers::Kind;
 
 /// What a client is made from.
@@ -90,8 +90,6 @@ pub struct Client {
 pub struct Way {
     pub name: &'static str,
     pub mark: Mark,
-    /// Of twolane's.
-    pub sides: Vec<Side>,
     pub make: Make,
 }
 

@@ -19,12 +19,11 @@ use crate::support::time_limit;
 /// More than a pool has connections.
 const REQUESTS: usize = 12;
 
-/// A recommended row, on a backend, with 6 or 12 jobs.
+/// A recommended row, with 6 or 12 jobs.
 struct Case {
     name: String,
     server: Option<Kind>,
     make: Make,
-    side: Side,
     jobs: usize,
 }
 
@@ -33,15 +32,11 @@ fn cases(of: fn(&Client) -> bool) -> Vec<Case> {
     for client in rows::all().iter().filter(|client| of(client)) {
         let recommended = client.ways.iter();
         for way in recommended.filter(|way| way.mark == Mark::Recommended) {
-            for (side, jobs) in [Side::Rayon, Side::Runtime]
-                .map(|side| [(side, 6), (side, 12)])
-                .concat()
-            {
+            for jobs in [6, 12] {
                 cases.push(Case {
-                    name: format!("{}: {}, on {side}, {jobs} jobs", client.name, way.name),
+                    name: format!("{}: {}, {jobs} jobs", client.name, way.name),
                     server: client.server,
                     make: way.make.clone(),
-                    side,
                     jobs,
                 });
             }
@@ -113,7 +108,7 @@ impl Case {
     fn run(&self, server: Option<Arc<Server>>, warm: bool, ask: impl AsyncFnOnce(&Ask)) {
         let _limit = time_limit();
         eprintln!("{}", self.name);
-        let lanes = Lanes::start(self.side).unwrap();
+        let lanes = Lanes::start(Side::Twolane).unwrap();
         let (gate, work) = Gate::closed();
         let world = World {
             address: server.map_or(([127, 0, 0, 1], 0).into(), |server| server.address()),

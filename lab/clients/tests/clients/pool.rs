@@ -9,14 +9,14 @@ use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-use twolane::{Backend, CpuRuntime, HandleExt, Task};
+use twolane::{CpuRuntime, HandleExt, Task};
 use twolane_clients::servers::Kind;
 use twolane_clients::ways::{sqlx_owned, sqlx_query, sqlx_rows, sqlx_shared, sqlx_transaction};
 use twolane_clients::{BoxError, sql};
 
 use crate::dice::Dice;
 use crate::servers::server;
-use crate::support::{BOTH, Lanes, cpu_lane, lanes, time_limit};
+use crate::support::{Lanes, cpu_lane, lanes, time_limit};
 
 const CONNECTIONS: u32 = 5;
 const JOBS: usize = 1_000;
@@ -28,37 +28,34 @@ type JobTask = Task<Result<(), BoxError>>;
 #[test]
 fn all_connections_come_back() {
     let mut dice = Dice::from_environment();
-    for backend in BOTH {
-        let _limit = time_limit();
-        let Lanes { cpu, io } = lanes(backend, 2);
-        let pool = io.block_on(pool(backend));
-        io.block_on(cpu.shutdown());
-        let mut ended = [0; 4];
-        for _ in 0..JOBS / CROWD {
-            let cpu = cpu_lane(backend, 2, io.handle());
-            let handle = cpu.handle().clone();
-            let tasks = crowd(&mut dice, &cpu, &io, &pool);
-            let left = handle.metrics().suspended + handle.metrics().queued;
-            end(&mut dice, cpu, &io);
-            drop(tasks);
-            let jobs = handle.metrics();
-            let counts = [jobs.completed, jobs.panicked, jobs.cancelled, left];
-            ended
-                .iter_mut()
-                .zip(counts)
-                .for_each(|(all, more)| *all += more);
-        }
-        eprintln!("{backend:?}: completed, panicked, cancelled, left at the lane's end: {ended:?}");
-        assert!(ended.iter().all(|&jobs| jobs > 0), "all kinds of ends");
-        io.block_on(is_whole(&pool, backend));
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(2);
+    let pool = io.block_on(pool());
+    io.block_on(cpu.shutdown());
+    let mut ended = [0; 4];
+    for _ in 0..JOBS / CROWD {
+        let cpu = cpu_lane(2, io.handle());
+        let handle = cpu.handle().clone();
+        let tasks = crowd(&mut dice, &cpu, &io, &pool);
+        let left = handle.metrics().suspended + handle.metrics().queued;
+        end(&mut dice, cpu, &io);
+        drop(tasks);
+        let jobs = handle.metrics();
+        let counts = [jobs.completed, jobs.panicked, jobs.cancelled, left];
+        ended
+            .iter_mut()
+            .zip(counts)
+            .for_each(|(all, more)| *all += more);
     }
+    eprintln!("completed, panicked, cancelled, left at the lane's end: {ended:?}");
+    assert!(ended.iter().all(|&jobs| jobs > 0), "all kinds of ends");
+    io.block_on(is_whole(&pool));
 }
 
-fn name(backend: Backend) -> String {
-    format!("pool-{backend:?}")
-}
+/// Tells its connections to the server apart from those of others.
+const NAME: &str = "pool";
 
-async fn pool(backend: Backend) -> PgPool {
+async fn pool() -> PgPool {
     let url = format!(
         "postgres://twolane@{}/postgres",
         server(Kind::Postgres).address()
@@ -68,7 +65,7 @@ async fn pool(backend: Backend) -> PgPool {
         .max_connections(CONNECTIONS)
         // Longer than a test may take: to wait in vain is a failure.
         .acquire_timeout(Duration::from_secs(600))
-        .connect_with(options.application_name(&name(backend)))
+        .connect_with(options.application_name(NAME))
         .await
         .unwrap();
     sqlx::query(sql::TABLE).execute(&pool).await.unwrap();
@@ -146,7 +143,7 @@ fn end(dice: &mut Dice, cpu: CpuRuntime, io: &Runtime) {
 }
 
 /// All five can be had at once, and the server knows of no more, and of nothing begun.
-async fn is_whole(pool: &PgPool, backend: Backend) {
+async fn is_whole(pool: &PgPool) {
     let all = join_all((0..CONNECTIONS).map(|_| pool.acquire())).await;
     let all: Vec<_> = all.into_iter().map(Result::unwrap).collect();
     // Not `num_idle`: sqlx counts a connection on after another thread may have taken it, so
@@ -160,7 +157,7 @@ async fn is_whole(pool: &PgPool, backend: Backend) {
     let asking = 1;
     loop {
         let mut connection = pool.acquire().await.unwrap();
-        let query = sqlx::query_as(count).bind(name(backend));
+        let query = sqlx::query_as(count).bind(NAME);
         let (all, idle): (i64, i64) = query.fetch_one(&mut *connection).await.unwrap();
         drop(connection);
         if (all, idle) == (CONNECTIONS.into(), i64::from(CONNECTIONS) - asking)

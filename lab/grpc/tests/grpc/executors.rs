@@ -7,11 +7,11 @@ use bytes::Bytes;
 use tonic::transport::Endpoint;
 use tower::buffer::Buffer;
 use tower::{Service, ServiceExt, service_fn};
-use twolane::{Backend, Priority, in_cpu_context};
+use twolane::{Priority, in_cpu_context};
 use twolane_grpc as grpc;
 
 use crate::server::Server;
-use crate::support::{BOTH, lanes, lanes_with, thread_name, time_limit};
+use crate::support::{lanes, lanes_with, thread_name, time_limit};
 
 /// tonic makes its connections, and serves them, in tasks of its own.
 #[test]
@@ -19,7 +19,7 @@ fn a_channel_that_is_made_on_the_lane_has_its_connection_on_the_io_lane() {
     let _limit = time_limit();
     let echo = grpc::unary(|message| async { Ok(message) });
     let server = Server::start(Router::new().route("/test/echo", echo));
-    let lanes = lanes(Backend::Runtime, 1);
+    let lanes = lanes(1);
     let endpoint = Endpoint::from_shared(server.url("")).unwrap();
     let endpoint = endpoint.executor(lanes.cpu.handle().io());
     // A bare `tokio::spawn` here is a task of the lane's own runtime, which has no sockets.
@@ -36,21 +36,15 @@ fn a_channel_that_is_made_on_the_lane_has_its_connection_on_the_io_lane() {
 #[test]
 fn a_buffered_service_is_called_on_the_lane() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes_with(backend, 1, |lane| lane.queue_limit(Priority::Normal, 1));
-        let computes = service_fn(|n: u64| {
-            let product = (1..=n).product::<u64>();
-            ready(Ok::<_, tower::BoxError>((product, thread_name())))
-        });
-        let (mut buffer, worker) = Buffer::pair(computes, 8);
-        lanes.cpu.handle().without_limit().spawn(worker).detach();
-        let answer = lanes
-            .io
-            .block_on(async { buffer.ready().await.unwrap().call(10).await });
-        assert_eq!(
-            answer.unwrap(),
-            (3_628_800, "cpu-0".to_owned()),
-            "{backend:?}"
-        );
-    }
+    let lanes = lanes_with(1, |lane| lane.queue_limit(Priority::Normal, 1));
+    let computes = service_fn(|n: u64| {
+        let product = (1..=n).product::<u64>();
+        ready(Ok::<_, tower::BoxError>((product, thread_name())))
+    });
+    let (mut buffer, worker) = Buffer::pair(computes, 8);
+    lanes.cpu.handle().without_limit().spawn(worker).detach();
+    let answer = lanes
+        .io
+        .block_on(async { buffer.ready().await.unwrap().call(10).await });
+    assert_eq!(answer.unwrap(), (3_628_800, "cpu-0".to_owned()));
 }

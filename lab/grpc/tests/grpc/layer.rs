@@ -19,7 +19,7 @@ use twolane_grpc as grpc;
 
 use crate::server::Server;
 use crate::stepped::wait;
-use crate::support::{Lanes, Stuck, on_both};
+use crate::support::{Lanes, Stuck, lanes, time_limit};
 
 /// A channel as a job would make it: its tasks belong to the I/O lane.
 pub(crate) fn channel(cpu: &CpuRuntime, url: String) -> Channel {
@@ -79,57 +79,57 @@ async fn read(
 
 #[test]
 fn calls_and_streams_come_whole() {
+    let _limit = time_limit();
     let server = service();
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let service = layered(&cpu, &server);
-        // Larger than a frame, smaller than tonic's own limit.
-        let long = Bytes::from((0..3 << 20_u32).map(|n| n as u8).collect::<Vec<_>>());
-        let echoed = cpu.spawn(grpc::call(service.clone(), "/test/echo", long.clone()));
-        assert!(echoed.wait().unwrap().unwrap() == long);
-        let (items, end) = cpu.spawn(read(service, "/test/count", 200)).wait().unwrap();
-        assert_eq!(items, (0..200).collect::<Vec<u8>>());
-        end.unwrap();
-    });
+    let Lanes { cpu, io: _io } = lanes(1);
+    let service = layered(&cpu, &server);
+    // Larger than a frame, smaller than tonic's own limit.
+    let long = Bytes::from((0..3 << 20_u32).map(|n| n as u8).collect::<Vec<_>>());
+    let echoed = cpu.spawn(grpc::call(service.clone(), "/test/echo", long.clone()));
+    assert!(echoed.wait().unwrap().unwrap() == long);
+    let (items, end) = cpu.spawn(read(service, "/test/count", 200)).wait().unwrap();
+    assert_eq!(items, (0..200).collect::<Vec<u8>>());
+    end.unwrap();
 }
 
 /// Of a call it is in the head, of a stream in the trailers.
 #[test]
 fn the_server_s_status_arrives_as_that_status() {
+    let _limit = time_limit();
     let server = service();
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let service = layered(&cpu, &server);
-        let call = cpu.spawn(grpc::call(service.clone(), "/test/missing", Bytes::new()));
-        let status = call.wait().unwrap().unwrap_err();
-        assert_eq!(status.code(), Code::NotFound);
-        assert_eq!(status.message(), "no such row: 7");
+    let Lanes { cpu, io: _io } = lanes(1);
+    let service = layered(&cpu, &server);
+    let call = cpu.spawn(grpc::call(service.clone(), "/test/missing", Bytes::new()));
+    let status = call.wait().unwrap().unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    assert_eq!(status.message(), "no such row: 7");
 
-        let (items, end) = cpu.spawn(read(service, "/test/torn", 3)).wait().unwrap();
-        assert_eq!(items, [0, 1, 2]);
-        let status = end.unwrap_err();
-        assert_eq!(status.code(), Code::DataLoss);
-        assert_eq!(status.message(), "a page is torn");
-    });
+    let (items, end) = cpu.spawn(read(service, "/test/torn", 3)).wait().unwrap();
+    assert_eq!(items, [0, 1, 2]);
+    let status = end.unwrap_err();
+    assert_eq!(status.code(), Code::DataLoss);
+    assert_eq!(status.message(), "a page is torn");
 }
 
 /// tonic finds out by looking for its own error among the sources.
 #[test]
 fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
+    let _limit = time_limit();
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
-    on_both(1, |Lanes { cpu, io }| {
-        let bare = async {
-            let channel = Endpoint::from_shared(url.clone()).unwrap().connect_lazy();
-            grpc::call(channel, "/test/echo", Bytes::new()).await
-        };
-        let bare = io.block_on(bare).unwrap_err();
-        assert_eq!(bare.code(), Code::Unavailable);
-        let service = IoLayer::new(cpu.handle()).layer(channel(&cpu, url.clone()));
-        let call = cpu.spawn(grpc::call(service, "/test/echo", Bytes::new()));
-        let status = call.wait().unwrap().unwrap_err();
-        assert_eq!(status.code(), bare.code());
-        assert_eq!(status.message(), bare.message());
-    });
+    let Lanes { cpu, io } = lanes(1);
+    let bare = async {
+        let channel = Endpoint::from_shared(url.clone()).unwrap().connect_lazy();
+        grpc::call(channel, "/test/echo", Bytes::new()).await
+    };
+    let bare = io.block_on(bare).unwrap_err();
+    assert_eq!(bare.code(), Code::Unavailable);
+    let service = IoLayer::new(cpu.handle()).layer(channel(&cpu, url));
+    let call = cpu.spawn(grpc::call(service, "/test/echo", Bytes::new()));
+    let status = call.wait().unwrap().unwrap_err();
+    assert_eq!(status.code(), bare.code());
+    assert_eq!(status.message(), bare.message());
 }
 
 /// The answers are on this side before the job asks for the first: the server
@@ -138,6 +138,7 @@ fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
 fn a_stream_is_read_ahead_while_the_lane_is_busy() {
     const CHUNK: usize = 64 * 1024;
     const CHUNKS: usize = (24 << 20) / CHUNK;
+    let _limit = time_limit();
     let (sent, all_sent) = mpsc::channel();
     let (go, may_send) = tokio::sync::watch::channel(false);
     let dump = grpc::server_streaming(move |_| {
@@ -150,83 +151,81 @@ fn a_stream_is_read_ahead_while_the_lane_is_busy() {
         quiet.chain(chunks).chain(end).boxed()
     });
     let server = Server::start(Router::new().route("/test/dump", dump));
-    on_both(1, |Lanes { cpu, io: _io }| {
-        go.send_replace(false);
-        let handle = cpu.handle().clone();
-        let layer = IoLayer::new(&handle).body_limit(32 << 20);
-        let service = layer.layer(channel(&cpu, server.url("")));
-        let called = cpu.spawn(grpc::stream(service, "/test/dump", Bytes::new()));
-        let mut answers = called.wait().unwrap().unwrap();
-        let (stuck, let_go) = Stuck::start(&handle).split();
-        go.send_replace(true);
-        all_sent.recv().unwrap();
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
-        let count = cpu.spawn(async move {
-            let mut bytes = 0;
-            while let Some(chunk) = answers.message().await.unwrap() {
-                bytes += chunk.len();
-            }
-            bytes
-        });
-        assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS);
+    let Lanes { cpu, io: _io } = lanes(1);
+    let handle = cpu.handle().clone();
+    let layer = IoLayer::new(&handle).body_limit(32 << 20);
+    let service = layer.layer(channel(&cpu, server.url("")));
+    let called = cpu.spawn(grpc::stream(service, "/test/dump", Bytes::new()));
+    let mut answers = called.wait().unwrap().unwrap();
+    let (stuck, let_go) = Stuck::start(&handle).split();
+    go.send_replace(true);
+    all_sent.recv().unwrap();
+    let_go.send(()).unwrap();
+    stuck.wait().unwrap();
+    let count = cpu.spawn(async move {
+        let mut bytes = 0;
+        while let Some(chunk) = answers.message().await.unwrap() {
+            bytes += chunk.len();
+        }
+        bytes
     });
+    assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS);
 }
 
 #[test]
 fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
+    let _limit = time_limit();
     let server = service();
-    on_both(1, |Lanes { cpu, io }| {
-        let service = layered(&cpu, &server);
-        let (two_are_read, ready) = mpsc::channel();
-        // Not in a job: the lane ends with its I/O runtime.
-        let reader = thread::spawn(|| {
-            wait(async move {
-                let two = Bytes::from(vec![2]);
-                let answers = grpc::stream(service, "/test/stalled", two).await;
-                let mut answers = answers.unwrap();
-                for n in 0..2 {
-                    assert_eq!(answers.message().await.unwrap().unwrap(), vec![n]);
-                }
-                two_are_read.send(()).unwrap();
-                answers.message().await
-            })
-        });
-        ready.recv().unwrap();
-        drop(io);
-        let status = reader.join().unwrap().unwrap_err();
-        assert!(
-            status.message().contains("the I/O lane stopped"),
-            "{status:?}"
-        );
-        let cause = status.source().unwrap();
-        assert!(cause.is::<BridgeError>(), "{cause:?}");
+    let Lanes { cpu, io } = lanes(1);
+    let service = layered(&cpu, &server);
+    let (two_are_read, ready) = mpsc::channel();
+    // Not in a job: the lane ends with its I/O runtime.
+    let reader = thread::spawn(|| {
+        wait(async move {
+            let two = Bytes::from(vec![2]);
+            let answers = grpc::stream(service, "/test/stalled", two).await;
+            let mut answers = answers.unwrap();
+            for n in 0..2 {
+                assert_eq!(answers.message().await.unwrap().unwrap(), vec![n]);
+            }
+            two_are_read.send(()).unwrap();
+            answers.message().await
+        })
     });
+    ready.recv().unwrap();
+    drop(io);
+    let status = reader.join().unwrap().unwrap_err();
+    assert!(
+        status.message().contains("the I/O lane stopped"),
+        "{status:?}"
+    );
+    let cause = status.source().unwrap();
+    assert!(cause.is::<BridgeError>(), "{cause:?}");
 }
 
 #[test]
 fn a_call_whose_io_lane_ends_gives_a_status_that_names_it() {
+    let _limit = time_limit();
     let (asked, requests) = mpsc::channel();
     let silent = grpc::unary(move |_| {
         asked.send(()).unwrap();
         std::future::pending()
     });
     let server = Server::start(Router::new().route("/test/silent", silent));
-    on_both(1, |Lanes { cpu, io }| {
-        let service = layered(&cpu, &server);
-        let call = grpc::call(service.clone(), "/test/silent", Bytes::new());
-        let call = thread::spawn(|| wait(call));
-        requests.recv().unwrap();
-        drop(io);
-        for call in [
-            call.join().unwrap(),
-            // One that comes later.
-            wait(grpc::call(service, "/test/silent", Bytes::new())),
-        ] {
-            let status = call.unwrap_err();
-            assert!(status.message().contains("I/O runtime"), "{status:?}");
-            let cause = status.source().unwrap().downcast_ref::<JoinError>();
-            assert_eq!(cause.unwrap().kind(), JoinErrorKind::IoRuntimeGone);
-        }
-    });
+    let Lanes { cpu, io } = lanes(1);
+    let service = layered(&cpu, &server);
+    let call = grpc::call(service.clone(), "/test/silent", Bytes::new());
+    let call = thread::spawn(|| wait(call));
+    requests.recv().unwrap();
+    drop(io);
+    for call in [
+        call.join().unwrap(),
+        // One that comes later.
+        wait(grpc::call(service, "/test/silent", Bytes::new())),
+    ] {
+        let status = call.unwrap_err();
+        assert!(status.message().contains("I/O runtime"), "{status:?}");
+        let cause = status.source().unwrap().downcast_ref::<JoinError>();
+        assert_eq!(cause.unwrap().kind(), JoinErrorKind::IoRuntimeGone);
+    }
 }

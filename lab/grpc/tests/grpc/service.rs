@@ -21,7 +21,7 @@ use twolane_grpc::{self as grpc};
 
 use crate::layer::channel;
 use crate::server::Server;
-use crate::support::{Lanes, lanes_with, with_both};
+use crate::support::{Lanes, lanes_with, time_limit};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
@@ -31,19 +31,18 @@ pub enum Call {
 
 pub const CALLS: [Call; 2] = [Call::ClientStreaming, Call::Bidirectional];
 
-/// Runs the test with each kind of call, on a lane of each backend that has one thread.
+/// Runs the test with each kind of call, on a lane that has one thread.
 pub fn each_call(test: impl Fn(&Service, Lanes, Call)) {
     each_call_with(|lane| lane, test);
 }
 
 pub fn each_call_with(set: impl Fn(Builder) -> Builder, test: impl Fn(&Service, Lanes, Call)) {
+    let _limit = time_limit();
     let service = Service::start();
-    with_both(|backend| {
-        for call in CALLS {
-            println!("{call:?}");
-            test(&service, lanes_with(backend, 1, &set), call);
-        }
-    });
+    for call in CALLS {
+        println!("{call:?}");
+        test(&service, lanes_with(1, &set), call);
+    }
 }
 
 /// What a method of the server has seen of its request.

@@ -9,13 +9,13 @@ use twolane::io::IoLayer;
 use twolane_grpc as grpc;
 
 use crate::service::*;
-use crate::support::{self, BOTH, Lanes, lanes};
+use crate::support::{Lanes, lanes, time_limit};
 
 #[test]
 fn a_stream_that_ends_at_its_error_looks_whole() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let service = Service::start();
-    let Lanes { cpu, io } = lanes(BOTH[0], 1);
+    let Lanes { cpu, io } = lanes(1);
     let plain = IoLayer::new(cpu.handle()).layer(service.channel(&cpu));
     let (go_on, messages) = three_then(|()| panic!("no such row"));
     // `map_while(Result::ok)`, as the futures crate spells it.
@@ -30,9 +30,9 @@ fn a_stream_that_ends_at_its_error_looks_whole() {
 /// With the recipe too: hyper resets it with `CANCEL`.
 #[test]
 fn a_call_that_is_dropped_looks_whole() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let service = Service::start();
-    let Lanes { cpu, io: _io } = lanes(BOTH[0], 1);
+    let Lanes { cpu, io: _io } = lanes(1);
     let messages = computed(&cpu, three_and_no_end());
     let sent = cpu.spawn(send(service.client(&cpu), Call::ClientStreaming, messages));
     service.has_read(3);
@@ -43,9 +43,9 @@ fn a_call_that_is_dropped_looks_whole() {
 /// At the first call, not at the first one that must be aborted.
 #[test]
 fn without_the_layer_every_call_fails() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let service = Service::start();
-    let Lanes { cpu, io } = lanes(BOTH[0], 1);
+    let Lanes { cpu, io } = lanes(1);
     let plain = IoLayer::new(cpu.handle()).layer(service.channel(&cpu));
     for call in CALLS {
         let sent = send(plain.clone(), call, computed(&cpu, numbers(3)));

@@ -8,7 +8,7 @@ use object_store_0_14::ObjectStore;
 use object_store_0_14::aws::AmazonS3Builder;
 use tokio::runtime::Runtime;
 use twolane::io::IoConnector;
-use twolane::{Backend, CpuRuntime, Niceness, Priority};
+use twolane::{CpuRuntime, Niceness, Priority};
 
 use super::client::Connector;
 use super::cpu::Cpu;
@@ -21,25 +21,20 @@ pub enum Contender {
     SpawnBlocking,
     TwoRuntimes,
     Spawned,
-    /// On the rayon backend, the default.
-    TwolaneRayon,
-    /// On the backend that is a Tokio runtime, which suits futures that wait a
-    /// lot.
     Twolane,
 }
 
 impl Contender {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 5] = [
         Self::OneRuntime,
         Self::SpawnBlocking,
         Self::TwoRuntimes,
         Self::Spawned,
-        Self::TwolaneRayon,
         Self::Twolane,
     ];
 
     pub fn is_peer(self) -> bool {
-        !matches!(self, Self::Twolane | Self::TwolaneRayon)
+        self != Self::Twolane
     }
 
     pub fn key(self) -> &'static str {
@@ -48,7 +43,6 @@ impl Contender {
             Self::SpawnBlocking => "spawn_blocking",
             Self::TwoRuntimes => "two_runtimes",
             Self::Spawned => "spawned_connector",
-            Self::TwolaneRayon => "twolane_rayon",
             Self::Twolane => "twolane",
         }
     }
@@ -59,8 +53,7 @@ impl Contender {
             Self::SpawnBlocking => "one runtime, CPU parts in spawn_blocking",
             Self::TwoRuntimes => "two runtimes, one store",
             Self::Spawned => "two runtimes, requests spawned on the first",
-            Self::TwolaneRayon => "twolane, Backend::Rayon",
-            Self::Twolane => "twolane, Backend::Runtime",
+            Self::Twolane => "twolane",
         }
     }
 }
@@ -116,11 +109,7 @@ impl World {
                 };
                 (store, on_first(), Lane::Tokio(second.handle().clone()))
             }
-            Contender::Twolane | Contender::TwolaneRayon => {
-                let backend = match contender {
-                    Contender::Twolane => Backend::Runtime,
-                    _ => Backend::Rayon,
-                };
+            Contender::Twolane => {
                 let io = first.handle().clone();
                 // A client waits for a flush, and it is short: as urgent as
                 // I/O. A compaction can wait for a quiet second.
@@ -129,7 +118,7 @@ impl World {
                     niceness = niceness.idle_class_for_low(true);
                 }
                 let settings = CpuRuntime::builder().niceness(niceness);
-                let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
+                let lane = lane.insert(settings.io_handle(io).build()?);
                 let handle = lane.handle().clone();
                 let connector = IoConnector::new(Connector::default(), &handle);
                 let at = |priority| Lane::Cpu(handle.with_priority(priority));

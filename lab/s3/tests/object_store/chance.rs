@@ -10,7 +10,7 @@ use super::object_store::{ClientOptions, ObjectStoreExt, Result};
 use super::store::{Site, content, io_connector, object, read, retries, store, store_by};
 use crate::dice::Dice;
 use crate::errors::{find, story};
-use crate::support::{self, BOTH, Lanes, lanes};
+use crate::support::{Lanes, lanes, time_limit};
 use twolane::JoinErrorKind;
 use twolane_s3::faults::{After, Fault, How};
 
@@ -49,29 +49,26 @@ async fn download(store: &AmazonS3, size: usize, range: Option<Range<u64>>) -> R
 
 #[test]
 fn a_download_is_exact_or_an_error() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let mut dice = Dice::from_environment();
     let site = Site::new(0);
-    let places = BOTH.map(|backend| {
-        let lanes = lanes(backend, 1);
-        // No connection twice: each request meets the next fault of the plan.
-        let options = ClientOptions::new().with_pool_max_idle_per_host(0);
-        // A stall fails the store without retries. The other one must succeed, however slow the
-        // machine is: it has a timeout that only a hang meets (and `network.rs` its stalls).
-        let store = |max_retries, timeout| {
-            store_by(
-                io_connector(lanes.cpu.handle()),
-                &site.access(),
-                retries(max_retries),
-                options.clone().with_timeout(timeout),
-            )
-        };
-        let stores = [
-            store(0, Duration::from_millis(400)),
-            store(10, Duration::from_secs(120)),
-        ];
-        (lanes, stores)
-    });
+    let Lanes { cpu, io: _io } = lanes(1);
+    // No connection twice: each request meets the next fault of the plan.
+    let options = ClientOptions::new().with_pool_max_idle_per_host(0);
+    // A stall fails the store without retries. The other one must succeed, however slow the
+    // machine is: it has a timeout that only a hang meets (and `network.rs` its stalls).
+    let store = |max_retries, timeout| {
+        store_by(
+            io_connector(cpu.handle()),
+            &site.access(),
+            retries(max_retries),
+            options.clone().with_timeout(timeout),
+        )
+    };
+    let stores = [
+        store(0, Duration::from_millis(400)),
+        store(10, Duration::from_secs(120)),
+    ];
     let contents = SIZES.map(|size| {
         let content = content(size);
         site.put(&path(size), &content);
@@ -80,7 +77,6 @@ fn a_download_is_exact_or_an_error() {
 
     let (mut whole, mut after_faults, mut failed) = (0, 0, 0);
     for round in 0..ROUNDS {
-        let (Lanes { cpu, .. }, stores) = &places[round % 2];
         let with_retries = dice.below(2) == 1;
         let store: Arc<AmazonS3> = stores[usize::from(with_retries)].clone();
         let content = &contents[dice.below(SIZES.len() as u64) as usize];
@@ -133,12 +129,12 @@ fn a_download_is_exact_or_an_error() {
 /// is seen of that, hyper's broken connections or timers, is not the cause.
 #[test]
 fn a_download_whose_io_lane_ends_anywhere_is_exact_or_names_the_cause() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let mut dice = Dice::from_environment();
     let site = Site::new(400_000);
     let (mut whole, mut lost, mut refused) = (0, 0, 0);
     for round in 0..100 {
-        let Lanes { cpu, io } = lanes(BOTH[round % 2], 1);
+        let Lanes { cpu, io } = lanes(1);
         let store = store(&site.access(), cpu.handle(), retries(0));
         // For some, surely in mid-body.
         let stalls = dice.below(4) == 0;

@@ -14,7 +14,7 @@ use super::object_store::client::{
 };
 use super::object_store::{ClientOptions, Result};
 use super::store::{Site, get, retries, store_by};
-use crate::support::{Lanes, on_both, thread_name};
+use crate::support::{Lanes, lanes, thread_name, time_limit};
 
 /// hyper's own client, which writes down the thread that calls it.
 #[derive(Clone, Debug, Default)]
@@ -66,19 +66,19 @@ impl HttpService for HyperService {
 
 #[test]
 fn any_connector_is_called_on_the_io_lane_and_only_there() {
+    let _limit = time_limit();
     let site = Site::new(300_000);
-    on_both(1, |Lanes { cpu, io }| {
-        let inner = Hyper::default();
-        let seen = inner.seen.clone();
-        // This thread is in no runtime: a client that looks for one finds it.
-        let connector = twolane::io::IoConnector::new(inner, cpu.handle());
-        let store = store_by(connector, &site.access(), retries(0), ClientOptions::new());
-        let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
-        assert!(got.unwrap() == site.content);
-        let seen = seen.lock().unwrap();
-        assert_eq!(seen.connected_in, [io.handle().id()]);
-        assert_eq!(seen.called_on, ["io"]);
-        assert!(!seen.polled_on.is_empty());
-        assert!(seen.polled_on.iter().all(|name| name == "io"), "{seen:?}");
-    });
+    let Lanes { cpu, io } = lanes(1);
+    let inner = Hyper::default();
+    let seen = inner.seen.clone();
+    // This thread is in no runtime: a client that looks for one finds it.
+    let connector = twolane::io::IoConnector::new(inner, cpu.handle());
+    let store = store_by(connector, &site.access(), retries(0), ClientOptions::new());
+    let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
+    assert!(got.unwrap() == site.content);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.connected_in, [io.handle().id()]);
+    assert_eq!(seen.called_on, ["io"]);
+    assert!(!seen.polled_on.is_empty());
+    assert!(seen.polled_on.iter().all(|name| name == "io"), "{seen:?}");
 }

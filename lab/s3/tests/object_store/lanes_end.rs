@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use futures::TryStreamExt;
 use tokio::sync::oneshot;
-use twolane::{Backend, JoinError, JoinErrorKind};
+use twolane::{JoinError, JoinErrorKind};
 
 use super::object_store::client::{HttpConnector, SpawnedReqwestConnector};
 use super::object_store::multipart::MultipartStore;
@@ -12,7 +12,7 @@ use super::object_store::path::Path;
 use super::object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, Result, RetryConfig};
 use super::store::{Site, get, io_connector, object, read, retries, store, store_by, wait};
 use crate::errors::{find, story};
-use crate::support::{self, Lanes, lanes, on_both, with_both};
+use crate::support::{Lanes, lanes, time_limit};
 use twolane_s3::faults::{After, Fault, How};
 
 const SIZE: usize = 300_000;
@@ -62,41 +62,39 @@ fn read_until_io_ends(
 /// The same by our connector.
 fn read_by_ours(
     site: &Site,
-    backend: Backend,
     reader: Reader,
     retry: RetryConfig,
 ) -> Result<Result<Vec<u8>>, JoinError> {
-    println!("{reader:?} on {backend:?}");
-    let lanes = lanes(backend, 1);
+    println!("{reader:?}");
+    let lanes = lanes(1);
     let connector = io_connector(lanes.cpu.handle());
     read_until_io_ends(site, lanes, connector, reader, retry)
 }
 
 #[test]
 fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
+    let _limit = time_limit();
     let site = Site::new(SIZE);
-    with_both(|backend| {
-        for reader in [Reader::Job, Reader::Elsewhere] {
-            let error = match read_by_ours(&site, backend, reader, retries(0)) {
-                Ok(read) => read.unwrap_err(),
-                Err(ended) => {
-                    assert_eq!(ended.kind(), JoinErrorKind::IoRuntimeGone, "{ended}");
-                    continue;
-                }
-            };
-            let lost = find::<twolane::io::BridgeError>(&error).unwrap();
-            assert!(!lost.is_panic(), "{lost}");
-            assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
-        }
-    });
+    for reader in [Reader::Job, Reader::Elsewhere] {
+        let error = match read_by_ours(&site, reader, retries(0)) {
+            Ok(read) => read.unwrap_err(),
+            Err(ended) => {
+                assert_eq!(ended.kind(), JoinErrorKind::IoRuntimeGone, "{ended}");
+                continue;
+            }
+        };
+        let lost = find::<twolane::io::BridgeError>(&error).unwrap();
+        assert!(!lost.is_panic(), "{lost}");
+        assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
+    }
 }
 
 /// What the bridge is for: by object_store's own connector for another runtime, the same body ends
 /// like a complete one.
 #[test]
 fn object_store_s_own_connector_is_silent() {
-    let _limit = support::time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
+    let _limit = time_limit();
+    let lanes = lanes(1);
     let connector = SpawnedReqwestConnector::new(lanes.io.handle().clone());
     let site = Site::new(SIZE);
     let read = read_until_io_ends(&site, lanes, connector, Reader::Elsewhere, retries(0));
@@ -113,18 +111,16 @@ fn object_store_s_own_connector_is_silent() {
 /// retry then finds the lane gone.
 #[test]
 fn with_retries_the_second_request_says_so() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let site = Site::new(SIZE);
-    for backend in support::BOTH {
-        for retry in [retries(3), RetryConfig::default()] {
-            let read = read_by_ours(&site, backend, Reader::Elsewhere, retry);
-            let error = read.unwrap().unwrap_err();
-            let join = find::<JoinError>(&error).unwrap();
-            assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
-            // No third: a runtime does not come back.
-            let story = story(&error);
-            assert!(story.contains("after 1 retries"), "{story}");
-        }
+    for retry in [retries(3), RetryConfig::default()] {
+        let read = read_by_ours(&site, Reader::Elsewhere, retry);
+        let error = read.unwrap().unwrap_err();
+        let join = find::<JoinError>(&error).unwrap();
+        assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
+        // No third: a runtime does not come back.
+        let story = story(&error);
+        assert!(story.contains("after 1 retries"), "{story}");
     }
 }
 
@@ -132,83 +128,82 @@ fn with_retries_the_second_request_says_so() {
 /// mostly ends the job before.
 #[test]
 fn with_retries_a_job_ends_with_its_io_runtime() {
+    let _limit = time_limit();
     let site = Site::new(SIZE);
-    with_both(|backend| {
-        for retry in [retries(3), RetryConfig::default()] {
-            let error = read_by_ours(&site, backend, Reader::Job, retry).unwrap_err();
-            let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
-            let is_gone = error.kind() == JoinErrorKind::IoRuntimeGone;
-            assert!(is_gone || error.to_string().contains(tokio_says), "{error}");
-        }
-    });
+    for retry in [retries(3), RetryConfig::default()] {
+        let error = read_by_ours(&site, Reader::Job, retry).unwrap_err();
+        let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
+        let is_gone = error.kind() == JoinErrorKind::IoRuntimeGone;
+        assert!(is_gone || error.to_string().contains(tokio_says), "{error}");
+    }
 }
 
 /// Before there is a body, object_store heeds the kind of the error, which
-/// says that there is no point in asking again: no timer, on any backend.
+/// says that there is no point in asking again: no timer.
 #[test]
 fn a_request_whose_io_lane_ends_is_not_sent_again() {
+    let _limit = time_limit();
     let site = Site::new(SIZE);
-    on_both(1, |Lanes { cpu, io }| {
-        let store = store(&site.access(), cpu.handle(), RetryConfig::default());
-        site.proxy.plan([Fault::Cut(After::Head(10), How::Stall)]);
-        let (goes_on, may_go_on) = oneshot::channel::<()>();
-        // Not in a job: the lane ends with its I/O runtime.
-        let asks = std::thread::spawn(|| {
-            wait(async move {
-                let during = get(&store).await;
-                may_go_on.await.unwrap();
-                (during, get(&store).await)
-            })
-        });
-        site.proxy.wait_for_fault();
-        io.shutdown_background();
-        goes_on.send(()).unwrap();
-        let (during, after) = asks.join().unwrap();
-        for error in [during.unwrap_err(), after.unwrap_err()] {
-            let join = find::<JoinError>(&error).unwrap();
-            assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
-            assert!(!story(&error).contains("retries,"), "{}", story(&error));
-        }
+    let Lanes { cpu, io } = lanes(1);
+    let store = store(&site.access(), cpu.handle(), RetryConfig::default());
+    site.proxy.plan([Fault::Cut(After::Head(10), How::Stall)]);
+    let (goes_on, may_go_on) = oneshot::channel::<()>();
+    // Not in a job: the lane ends with its I/O runtime.
+    let asks = std::thread::spawn(|| {
+        wait(async move {
+            let during = get(&store).await;
+            may_go_on.await.unwrap();
+            (during, get(&store).await)
+        })
     });
+    site.proxy.wait_for_fault();
+    io.shutdown_background();
+    goes_on.send(()).unwrap();
+    let (during, after) = asks.join().unwrap();
+    for error in [during.unwrap_err(), after.unwrap_err()] {
+        let join = find::<JoinError>(&error).unwrap();
+        assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
+        assert!(!story(&error).contains("retries,"), "{}", story(&error));
+    }
 }
 
 /// The job ends; the store does not, since its requests need the I/O lane
 /// alone: code that has the upload's id can still clean up.
 #[test]
 fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
+    let _limit = time_limit();
     let site = Site::new(10);
-    on_both(1, |Lanes { cpu, io }| {
-        let store = store(&site.access(), cpu.handle(), retries(3));
-        let path = Path::from("upload");
-        let (begins, begun) = mpsc::channel();
-        let (inside, to) = (store.clone(), path.clone());
-        let job = cpu.spawn(async move {
-            let id = inside.create_multipart(&to).await.unwrap();
-            let part = vec![7; 100_000].into();
-            inside.put_part(&to, &id, 0, part).await.unwrap();
-            begins.send(id).unwrap();
-            std::future::pending::<()>().await;
-        });
-        let id = begun.recv().unwrap();
-        cpu.shutdown().wait();
-        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
-
-        io.block_on(async {
-            let is_there = || store.head(&path);
-            assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
-            let listed: Vec<_> = store.list(None).try_collect().await.unwrap();
-            assert_eq!(listed.len(), 1, "{listed:?}");
-            store.abort_multipart(&path, &id).await.unwrap();
-            // It is no more.
-            let part = store.put_part(&path, &id, 1, "more".into()).await;
-            part.unwrap_err();
-            assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
-        });
-        let got = wait(async {
-            store.put(&path, "anew".into()).await?;
-            store.get(&path).await?.bytes().await
-        });
-        assert_eq!(got.unwrap(), "anew");
-        wait(store.delete(&path)).unwrap();
+    let Lanes { cpu, io } = lanes(1);
+    let store = store(&site.access(), cpu.handle(), retries(3));
+    let path = Path::from("upload");
+    let (begins, begun) = mpsc::channel();
+    let (inside, to) = (store.clone(), path.clone());
+    let job = cpu.spawn(async move {
+        let id = inside.create_multipart(&to).await.unwrap();
+        let part = vec![7; 100_000].into();
+        inside.put_part(&to, &id, 0, part).await.unwrap();
+        begins.send(id).unwrap();
+        std::future::pending::<()>().await;
     });
+    let id = begun.recv().unwrap();
+    cpu.shutdown().wait();
+    assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+
+    io.block_on(async {
+        let is_there = || store.head(&path);
+        assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
+        let listed: Vec<_> = store.list(None).try_collect().await.unwrap();
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        store.abort_multipart(&path, &id).await.unwrap();
+        // It is no more.
+        let part = store.put_part(&path, &id, 1, "more".into()).await;
+        part.unwrap_err();
+        assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
+    });
+    let got = wait(async {
+        store.put(&path, "anew".into()).await?;
+        store.get(&path).await?.bytes().await
+    });
+    assert_eq!(got.unwrap(), "anew");
+    wait(store.delete(&path)).unwrap();
 }

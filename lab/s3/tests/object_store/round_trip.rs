@@ -15,7 +15,7 @@ use super::object_store::{
     ClientOptions, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, UpdateVersion,
 };
 use super::store::{Site, content, io_connector, object, retries, store, wait};
-use crate::support::{self, Lanes, lanes, on_both};
+use crate::support::{Lanes, lanes, time_limit};
 use twolane_s3::server;
 
 /// A path of this test alone, in a bucket that others may use.
@@ -24,13 +24,12 @@ fn mine(path: &str) -> Path {
     Path::from(format!("{version}-{}/{path}", std::process::id()))
 }
 
-/// On each backend.
-fn in_a_job<F: Future<Output = ()> + Send + 'static>(work: impl Fn(Arc<AmazonS3>) -> F) {
+fn in_a_job<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(Arc<AmazonS3>) -> F) {
+    let _limit = time_limit();
     let (_server, access) = server::from_environment(Duration::ZERO).unwrap();
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let store = store(&access, cpu.handle(), retries(3));
-        cpu.spawn(work(store)).wait().unwrap();
-    });
+    let Lanes { cpu, io: _io } = lanes(1);
+    let store = store(&access, cpu.handle(), retries(3));
+    cpu.spawn(work(store)).wait().unwrap();
 }
 
 #[test]
@@ -105,9 +104,9 @@ fn a_conditional_put_respects_what_is_there() {
 /// A reader of the body can allocate for it once.
 #[test]
 fn the_size_of_a_body_is_known_in_advance() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let site = Site::new(300_000);
-    let Lanes { cpu, io } = lanes(support::BOTH[0], 1);
+    let Lanes { cpu, io } = lanes(1);
     let store = store(&site.access(), cpu.handle(), retries(0));
     let hour = Duration::from_secs(3600);
     let url = wait(store.signed_url(http::Method::GET, &object(), hour)).unwrap();

@@ -21,7 +21,7 @@ use twolane_s3::seen::Seen;
 use twolane_s3::server::Server;
 
 use crate::service;
-use crate::support::{BOTH, Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes, time_limit};
 use crate::watched::{Counts, End, Watched};
 
 pub type Answer = reqwest::Result<(u16, String)>;
@@ -39,18 +39,16 @@ pub struct Site {
     client: reqwest::Client,
 }
 
-/// On each backend, with a time limit.
+/// With a time limit.
 pub fn with_site(test: impl AsyncFn(&mut Site)) {
-    for backend in BOTH {
-        let _limit = time_limit();
-        let server = Server::start(Duration::ZERO).unwrap();
-        let threads = 2;
-        let Lanes { cpu, io } = lanes(backend, threads);
-        io.block_on(async {
-            let mut site = Site::start(&server, cpu, threads).await;
-            test(&mut site).await;
-        });
-    }
+    let _limit = time_limit();
+    let server = Server::start(Duration::ZERO).unwrap();
+    let threads = 2;
+    let Lanes { cpu, io } = lanes(threads);
+    io.block_on(async {
+        let mut site = Site::start(&server, cpu, threads).await;
+        test(&mut site).await;
+    });
 }
 
 impl Site {

@@ -53,9 +53,7 @@ pub struct CallSite {
     /// [`install`](crate::Handle::install).
     pub jobs: u64,
     /// Runs under way now, each of which keeps a thread. Those of
-    /// [`install`](crate::Handle::install) are not in it, and on
-    /// [`Backend::Runtime`](crate::Backend::Runtime) not those of a thread that has called
-    /// `block_in_place`.
+    /// [`install`](crate::Handle::install) are not in it.
     pub running: u64,
     /// How long the longest of them has lasted. `None` if there is none. Of a site whose runs
     /// take less than a millisecond most are not timed: such a run counts from the first call of

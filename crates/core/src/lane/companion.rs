@@ -1,18 +1,32 @@
-//! Starts the runtime of a priority, and its threads.
+//! [`Companion`]: a Tokio runtime beside the workers of a priority, for what is spawned with Tokio.
+//!
+//! A future that calls `tokio::spawn` on parts of itself (`in_cpu_context`), and a library that takes a
+//! Tokio handle (`Handle::tokio_handle`), need a runtime whose threads give way to the I/O lane as the
+//! workers do. Each priority has one from its first use on (`launcher.rs`): as many threads as workers,
+//! with their weight, stack and hooks, with timers, and without an I/O driver. What runs there are Tokio's
+//! tasks.
+//!
+//! **A job that has parts there runs beside them**, from its second step on ([`Steps`]): a part that wakes
+//! it does so within one runtime. From one thread pool to the other each batch of a query takes a wake-up
+//! of a thread, and queries take 12 % longer (22 of TPC-H, two cores).
+//!
+//! A shutdown closes the jobs first, and drops these tasks then. So a job that has parts there, and finds
+//! the lane open after its last step, has lost none of them (`task/step.rs`).
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{io, thread};
 
-use ::tokio::runtime::Builder;
+use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::stranded::Stranded;
-use super::{CpuTokio, DrainTasks, SPARE_DRAIN_TASKS};
-use crate::lane::{Submitter, ThreadSettings, Workers, thread as lane_thread};
+use super::thread as lane_thread;
+use super::{Level, Submitter, ThreadSettings};
 use crate::panics;
-use crate::trace::warn_of_block_in_place;
+use crate::task::{Runnable, StepEnd};
 
 /// After how many polls a busy worker looks at the timers and at what has called
 /// `tokio::task::yield_now`. Tokio's default of 61 is made for polls of microseconds.
@@ -21,15 +35,19 @@ const EVENT_INTERVAL: u32 = 8;
 /// How long a thread may take to start.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
-impl CpuTokio {
-    /// Starts the workers and waits until each has run its start hook.
-    pub(crate) fn start(own: &Submitter) -> io::Result<Arc<dyn Workers>> {
+pub(crate) struct Companion {
+    pub(crate) handle: Handle,
+    /// The control thread takes it when the lane closes.
+    owner: Mutex<Option<Runtime>>,
+}
+
+impl Companion {
+    /// Starts its threads, and waits until each has run its start hooks.
+    pub(super) fn start(own: &Submitter) -> io::Result<Self> {
         let (lane, priority) = (&own.levels.lane, own.priority);
         let threads = lane.settings.threads(priority);
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
-        // Relaxed, as for `next_name` below: the numbers only have to differ.
-        let next_index = AtomicUsize::new(0);
         // Weak: Tokio keeps its hooks as long as a handle of the runtime exists, and
         // the lane holds one.
         let levels = Arc::downgrade(&own.levels);
@@ -39,40 +57,18 @@ impl CpuTokio {
                 // Tokio starts more threads wherever `spawn_blocking` is called: each
                 // sets its own nice value.
                 lane_thread::join_lane(&levels.lane, Some(priority));
-                let own = Submitter::new(levels, priority);
-                let index = next_index.fetch_add(1, Relaxed);
-                // Only the workers have an index: other threads may wait for the lane.
-                lane_thread::join_level(own, (index < threads).then_some(index));
+                // An error only means that the threads are up and the receiver is gone.
+                let _ = started.send(());
+                let _io = levels.lane.io.enter();
+                // It is no worker: it may wait for jobs.
+                lane_thread::start_level(Submitter::new(levels.clone(), priority), None);
             }
-            // An error only means that the workers are up and the receiver is gone.
-            let _ = started.send(());
-            lane_thread::ask_own(|own| {
-                let _io = own.levels.lane.io.enter();
-                own.levels.lane.settings.run_start_hooks();
-            });
             let _ = ready.send(());
         };
-        let stranded = Arc::new(Stranded::new(threads));
-        let on_park = {
-            let stranded = stranded.clone();
-            move || {
-                stranded.parked.fetch_add(1, SeqCst);
-                #[cfg(test)]
-                super::tests::before_park();
-                if lane_thread::ask_own(|_| ()).is_none() {
-                    warn_of_block_in_place();
-                }
-            }
-        };
-        let on_unpark = {
-            let stranded = stranded.clone();
-            move || {
-                stranded.parked.fetch_sub(1, SeqCst);
-            }
-        };
+        // Relaxed: the numbers only have to differ.
         let next_name = AtomicUsize::new(0);
         let prefix = lane.settings.thread_prefix(priority);
-        let name = move || format!("{prefix}-{}", next_name.fetch_add(1, Relaxed));
+        let name = move || format!("{prefix}-tokio-{}", next_name.fetch_add(1, Relaxed));
         try_threads(&lane.settings, threads)?;
         let mut builder = Builder::new_multi_thread();
         builder
@@ -81,8 +77,7 @@ impl CpuTokio {
             .event_interval(EVENT_INTERVAL)
             .thread_name_fn(name)
             .on_thread_start(on_start)
-            .on_thread_park(on_park)
-            .on_thread_unpark(on_unpark)
+            .on_thread_unpark(giveway::note_activity)
             .on_thread_stop(lane_thread::leave_level);
         if let Some(size) = lane.settings.stack_size {
             builder.thread_stack_size(size);
@@ -106,12 +101,56 @@ impl CpuTokio {
                 .recv()
                 .expect("the runtime, which is here, holds the sender in its start hook");
         }
-        Ok(Arc::new(Self {
+        Ok(Self {
             handle: runtime.handle().clone(),
             owner: Mutex::new(Some(runtime)),
-            drain_tasks: Arc::new(DrainTasks::new(threads + SPARE_DRAIN_TASKS)),
-            stranded,
-        }))
+        })
+    }
+
+    /// Runs a job there until it waits.
+    pub(super) fn spawn_steps(&self, level: &Arc<Level>, job: Arc<dyn Runnable>) {
+        let (level, next) = (level.clone(), Some(job));
+        self.handle.spawn(Steps { level, next });
+    }
+
+    /// How many tasks are there; a hint.
+    pub(super) fn tasks(&self) -> usize {
+        self.handle.metrics().num_alive_tasks()
+    }
+
+    /// Drops the tasks between two of their polls, and lets the threads end. Does not wait for them.
+    pub(super) fn shutdown(&self) {
+        let owner = self.owner.lock();
+        let runtime = owner.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Runs a job of the level until it waits. If it is dropped before, the lane is closed, and so is the
+/// job: it has been suspended, and is registered.
+struct Steps {
+    level: Arc<Level>,
+    next: Option<Arc<dyn Runnable>>,
+}
+
+impl Future for Steps {
+    type Output = ();
+
+    /// One step for each poll, so that each has a cooperative budget.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(job) = self.next.take() else {
+            return Poll::Ready(());
+        };
+        let level = self.level.clone();
+        let _io = level.lane.io.enter();
+        let StepEnd::Requeue { job, .. } = job.run(&mut level.worker(None)) else {
+            return Poll::Ready(());
+        };
+        self.next = Some(job);
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 

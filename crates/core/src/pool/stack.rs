@@ -2,7 +2,7 @@
 //!
 //! A rayon worker that waits (in `join`, in `scope`, for another pool) runs other work
 //! that it finds, on top of the waiting frames. Rayon has no API to ask for that. A
-//! drain job (see `pool/rayon/mod.rs`) must not run a job of the lane there: the waiting
+//! drain job (see `pool/mod.rs`) must not run a job of the lane there: the waiting
 //! job would have to wait for an unrelated one.
 //!
 //! Rayon calls a drain job from its main loop through the same frames each time. So a

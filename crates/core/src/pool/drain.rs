@@ -1,4 +1,4 @@
-//! How the workers of the rayon backend drain the lane's queue, and where they wait for
+//! How the workers drain the lane's queue, and where they wait for
 //! the next job.
 //!
 //! When the queue is empty, a worker could return to rayon and sleep there. But rayon's
