@@ -12,6 +12,7 @@ use twolane_core::{Handle, JoinErrorKind, Priority};
 use crate::computing::compute_for;
 use crate::short_first::{LONG, long, short};
 use crate::support::{self, Lanes, Stuck};
+use crate::tokio_tasks::beside_its_part;
 
 const THREADS: usize = 2;
 
@@ -91,6 +92,20 @@ fn so_does_a_future_that_is_woken_in_its_own_step() {
     });
     let name = short.spawn(woken).wait().unwrap();
     assert!(name.starts_with("cpu-high-"), "{name}");
+    held.into_iter().for_each(Stuck::end);
+}
+
+/// Its parts are at its own priority, and then so is the job.
+#[test]
+fn nor_does_one_that_has_parts() {
+    let Lanes { cpu, io: _io } = sorted(THREADS);
+    let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+    let held = full(&long, THREADS);
+    let [first, second, part] = short.spawn(beside_its_part()).wait().unwrap();
+    assert!(first.starts_with("cpu-high-"), "{first}");
+    for runtime in [second, part] {
+        assert!(runtime.starts_with("cpu-tokio-"), "{runtime}");
+    }
     held.into_iter().for_each(Stuck::end);
 }
 

@@ -1,10 +1,104 @@
 //! A job that has parts, which it spawns with `tokio::spawn` inside `in_cpu_context`, runs beside them.
 
+use std::future::{Future, poll_fn};
 use std::sync::mpsc;
+use std::task::Poll;
 
 use crate::support::busy::Busy;
-use crate::support::{lanes, time_limit};
-use twolane_core::in_cpu_context;
+use crate::support::{lanes, lanes_with, thread_name, time_limit};
+use twolane_core::{JoinErrorKind, Priority, in_cpu_context};
+
+/// The threads of its two first polls, and of a part that wakes it in between.
+pub(crate) fn beside_its_part() -> impl Future<Output = [String; 3]> {
+    let (mut threads, mut wait) = (Vec::new(), None::<mpsc::Receiver<String>>);
+    in_cpu_context(poll_fn(move |cx| {
+        threads.push(thread_name());
+        if let [first, second] = &threads[..] {
+            let part = wait.take().unwrap().recv().unwrap();
+            return Poll::Ready([first.clone(), second.clone(), part]);
+        }
+        let (waker, (tell, told)) = (cx.waker().clone(), mpsc::channel());
+        wait = Some(told);
+        tokio::spawn(async move {
+            tell.send(thread_name()).unwrap();
+            waker.wake();
+        });
+        Poll::Pending
+    }))
+}
+
+#[test]
+fn a_job_goes_on_where_its_parts_are() {
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    for (priority, worker, runtime) in [
+        (Priority::High, "cpu-high-0", "cpu-high-tokio-0"),
+        (Priority::Normal, "cpu-0", "cpu-tokio-0"),
+        (Priority::Low, "cpu-low-0", "cpu-low-tokio-0"),
+    ] {
+        let cpu = lanes.cpu.handle().with_priority(priority);
+        let found = cpu.spawn(beside_its_part()).wait().unwrap();
+        assert_eq!(found, [worker, runtime, runtime]);
+        // What has no parts stays.
+        let woken = async {
+            twolane_core::spawn_io(async { 1 })
+                .await
+                .map(|_| thread_name())
+        };
+        assert_eq!(cpu.spawn(woken).wait().unwrap().unwrap(), worker);
+    }
+}
+
+/// It keeps its permit, it is counted as any job, and it ends with its lane.
+#[test]
+fn there_it_is_a_job_still() {
+    let _limit = time_limit();
+    let lanes = lanes_with(1, |lane| {
+        lane.queue_limit(Priority::Normal, 1).histograms(true)
+    });
+    let cpu = lanes.cpu.handle().clone();
+    let (go_on, waits) = tokio::sync::oneshot::channel();
+    let (tell, told) = mpsc::channel();
+    let job = cpu.spawn(in_cpu_context(async move {
+        beside_its_part().await;
+        tell.send(()).unwrap();
+        let steps: u32 = waits.await.unwrap();
+        for _ in 0..steps {
+            twolane_core::yield_now().await;
+        }
+        thread_name()
+    }));
+    told.recv().unwrap();
+    assert_eq!(
+        cpu.try_reserve().unwrap_err().kind(),
+        JoinErrorKind::QueueFull
+    );
+    go_on.send(100).unwrap();
+    assert_eq!(job.wait().unwrap(), "cpu-tokio-0");
+    let metrics = cpu.metrics();
+    assert_eq!(
+        (metrics.submitted, metrics.completed, metrics.permits_in_use),
+        (1, 1, 0)
+    );
+    assert_eq!(
+        (metrics.queued, metrics.running, metrics.suspended),
+        (0, 0, 0)
+    );
+    let steps = metrics.run_time.count();
+    assert!(steps > 100, "{steps}");
+    let (tell, told) = mpsc::channel();
+    let endless = cpu.spawn(in_cpu_context(async move {
+        beside_its_part().await;
+        tell.send(()).unwrap();
+        loop {
+            twolane_core::yield_now().await;
+        }
+    }));
+    told.recv().unwrap();
+    assert!(lanes.cpu.shutdown().wait().is_empty());
+    let ended: Result<(), _> = endless.wait();
+    assert_eq!(ended.unwrap_err().kind(), JoinErrorKind::Shutdown);
+}
 
 /// What a future spawns in the CPU context gets its turn in a lane that is never empty.
 #[test]
