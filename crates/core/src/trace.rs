@@ -89,6 +89,10 @@ pub(crate) fn warn(_found: &str) {
 pub(crate) const POLLING_WORKERS: &str = "the CPU lane's workers poll for jobs each millisecond: the addresses of locals do not follow \
      the stack here (AddressSanitizer, Miri)";
 
+/// Its threads end with the last reference.
+pub(crate) const KEPT_POOL: &str = "a rayon pool of `CpuRuntime::rayon_pool` is kept elsewhere, and a shutdown waits until it is \
+     dropped: drop what holds it first, or give the shutdown a limit";
+
 /// Detached jobs were closed or dropped before their end.
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
     log!(

@@ -3,7 +3,7 @@
 //! A future that calls `tokio::spawn` on parts of itself (`in_cpu_context`), and a library that takes a
 //! Tokio handle (`Handle::tokio_handle`), need a runtime whose threads give way to the I/O lane as the
 //! workers do. Each priority has one from its first use on (`launcher.rs`): as many threads as workers,
-//! with their weight, stack and hooks, with timers, and without an I/O driver. What runs there are Tokio's
+//! with their weight, stack and hooks, with timers, and without an I/O driver, unless the user sets one. What runs there are Tokio's
 //! tasks.
 //!
 //! **A job that has parts there runs beside them**, from its second step on ([`Steps`]): a part that wakes
@@ -71,17 +71,20 @@ impl Companion {
         let name = move || format!("{prefix}-tokio-{}", next_name.fetch_add(1, Relaxed));
         try_threads(&lane.settings, threads)?;
         let mut builder = Builder::new_multi_thread();
+        builder.enable_time().event_interval(EVENT_INTERVAL);
+        if let Some(size) = lane.settings.stack_size {
+            builder.thread_stack_size(size);
+        }
+        lane.settings
+            .set_tokio
+            .iter()
+            .for_each(|set| set(&mut builder));
         builder
             .worker_threads(threads)
-            .enable_time()
-            .event_interval(EVENT_INTERVAL)
             .thread_name_fn(name)
             .on_thread_start(on_start)
             .on_thread_unpark(giveway::note_activity)
             .on_thread_stop(lane_thread::leave_level);
-        if let Some(size) = lane.settings.stack_size {
-            builder.thread_stack_size(size);
-        }
         let (tell, built) = mpsc::channel();
         thread::Builder::new().spawn(move || tell.send(panics::catch(|| builder.build())))?;
         let no_room = |_| io::Error::other("the runtime's threads did not start: there is no room");

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::thread;
 
+use rayon_core::ThreadPool;
+
 use super::Level;
 use crate::niceness::Niceness;
 use crate::panics;
@@ -15,6 +17,8 @@ pub(crate) trait Workers: Send + Sync {
     fn notify(&self, level: &Arc<Level>);
     /// Runs `f` in the rayon pool while the caller waits, unless it is shut down.
     fn install(&self, f: &mut (dyn FnMut() + Send));
+    /// The rayon pool, unless it is shut down. The threads do not end while the caller keeps it.
+    fn lend(&self) -> Option<Arc<ThreadPool>>;
     /// Lets the threads end once they have nothing left to do. May block for a moment,
     /// so a thread of the I/O lane must not call it.
     fn shutdown(&self);
@@ -28,6 +32,8 @@ pub(crate) struct ThreadSettings {
     pub(crate) name: String,
     /// The user's, which run at the start of each lane thread, in the order in which they were added.
     pub(crate) start_hooks: Vec<Arc<dyn Fn() + Send + Sync>>,
+    /// The user's, for the runtime beside the workers.
+    pub(crate) set_tokio: Option<Box<dyn Fn(&mut tokio::runtime::Builder) + Send + Sync>>,
     /// Whether a job stops the paused Tokio clock while it is under way. Needs `test-util`.
     pub(crate) holds_paused_clock: bool,
     pub(crate) has_histograms: bool,

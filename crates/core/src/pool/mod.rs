@@ -32,6 +32,7 @@ mod drain;
 mod idle;
 mod stack;
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -62,6 +63,8 @@ pub(crate) struct Pool {
     active: ActiveWorkers,
     /// `None` if the workers poll the queue.
     depths: Option<Depths>,
+    /// A caller outside of the lane has had it.
+    is_lent: AtomicBool,
 }
 
 /// How deep on its stack, from rayon's main loop, a worker runs a drain job.
@@ -103,6 +106,7 @@ impl Pool {
             owner: Mutex::new(Some(pool.clone())),
             active: ActiveWorkers::new(workers.into()),
             depths,
+            is_lent: AtomicBool::new(false),
         });
         if workers.depths.is_none() {
             trace::warn(trace::POLLING_WORKERS);
@@ -168,9 +172,22 @@ impl Workers for Pool {
         }
     }
 
+    fn lend(&self) -> Option<Arc<ThreadPool>> {
+        let pool = self.pool.upgrade()?;
+        if !self.is_lent.swap(true, Relaxed) {
+            // Never dropped: rayon has to wake the workers.
+            mem::forget(self.active.keep_from_parking());
+        }
+        Some(pool)
+    }
+
     fn shutdown(&self) {
         let owner = self.owner.lock();
         let pool = owner.unwrap_or_else(PoisonError::into_inner).take();
+        let is_kept = |pool: &Arc<_>| Arc::strong_count(pool) > 1;
+        if self.is_lent.load(Relaxed) && pool.as_ref().is_some_and(is_kept) {
+            trace::warn(trace::KEPT_POOL);
+        }
         // Never dropped: the workers must return to rayon, to end there.
         mem::forget(self.active.keep_from_parking());
         // Outside the lock. This does not wait: the workers end when they are done.

@@ -2,6 +2,7 @@
 
 mod builder;
 mod limits;
+mod rayon_pool;
 mod shutdown;
 mod spawn;
 mod threads;

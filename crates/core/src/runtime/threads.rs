@@ -115,6 +115,38 @@ impl Builder {
         self.settings.start_hooks.push(Arc::new(hook));
         self
     }
+
+    /// Changes the settings of the lane's own Tokio runtime
+    /// ([`tokio_handle`](crate::Handle::tokio_handle), [`in_cpu_context`](crate::in_cpu_context)) before
+    /// it starts. Each priority that uses one calls `set` once.
+    ///
+    /// - `enable_io`, for an engine that does I/O where it computes and cannot wrap each of its clients yet:
+    ///   sockets work there then. A response waits there until a thread has time for it. So does
+    ///   everybody else who uses the same client (`twolane::guide::stall`).
+    /// - `max_blocking_threads`: Tokio's default is 512.
+    ///
+    /// The lane sets the number of threads, their names, and the hooks for their start, their stop and
+    /// their unpark after `set`. It sets timers, the stack and the event interval before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
+    /// use tokio::net::TcpListener;
+    /// use twolane::{CpuRuntime, in_cpu_context};
+    /// let lane = CpuRuntime::builder().tokio_runtime(|tokio| _ = tokio.enable_io());
+    /// let cpu = lane.build().unwrap();
+    /// let binds = in_cpu_context(async { TcpListener::bind("127.0.0.1:0").await });
+    /// assert!(cpu.spawn(binds).await?.is_ok());
+    /// # Ok(()) }
+    /// ```
+    pub fn tokio_runtime(
+        mut self,
+        set: impl Fn(&mut tokio::runtime::Builder) + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.set_tokio = Some(Box::new(set));
+        self
+    }
 }
 
 /// Returns the number of threads of each priority.

@@ -19,6 +19,7 @@ mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;
 mod priorities;
+mod rayon_pool;
 mod rayons_own_work;
 #[cfg(target_os = "linux")]
 mod short_first;

@@ -4,8 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{Stuck, lanes, thread_name, time_limit, wait::wait_until};
-use twolane_core::{CpuRuntime, Handle, JoinErrorKind, Priority};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{Lanes, Stuck, lanes, lanes_with, thread_name, time_limit, wait::wait_until};
+use twolane_core::{CpuRuntime, Handle, JoinErrorKind, Priority, in_cpu_context};
 
 fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
     cpu.tokio_handle().unwrap()
@@ -46,6 +49,62 @@ fn a_socket_there_fails_and_says_why() {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap();
     assert!(text.contains("IO is disabled"), "{text}");
+}
+
+/// An engine that does its I/O where it computes.
+#[test]
+fn with_an_io_driver_sockets_work_there() {
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes_with(1, |lane| lane.tokio_runtime(|it| _ = it.enable_io()));
+    let echo = || async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answers = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(thread_name().as_bytes()).await.unwrap();
+        });
+        let mut text = String::new();
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        socket.read_to_string(&mut text).await.unwrap();
+        answers.await.unwrap();
+        [text, thread_name()]
+    };
+    let on_lane = ["cpu-tokio-0"; 2];
+    let task = tokio_of(cpu.handle()).spawn(echo());
+    assert_eq!(io.block_on(task).unwrap(), on_lane);
+    assert_eq!(cpu.spawn(in_cpu_context(echo())).wait().unwrap(), on_lane);
+    // A plain job has the I/O lane's sockets still.
+    let [server, job] = cpu.spawn(echo()).wait().unwrap();
+    assert_eq!((&*server, &*job), ("io", "cpu-0"));
+    assert!(cpu.shutdown().wait().is_empty());
+}
+
+#[test]
+fn its_blocking_threads_can_be_limited_and_what_is_the_lanes_is_set_by_the_lane() {
+    let _limit = time_limit();
+    let set = |tokio: &mut tokio::runtime::Builder| {
+        tokio.max_blocking_threads(1).worker_threads(7);
+        tokio
+            .thread_name("other")
+            .on_thread_start(|| panic!("not this one"));
+    };
+    let Lanes { cpu, io } = lanes_with(1, |lane| lane.tokio_runtime(set));
+    let tokio = tokio_of(cpu.handle());
+    assert_eq!(tokio.metrics().num_workers(), 1);
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let held = tokio.spawn_blocking(move || {
+        begins.send(thread_name()).unwrap();
+        let _ = wait.recv();
+    });
+    let first = begun.recv().unwrap();
+    let others: Vec<_> = (0..20).map(|_| tokio.spawn_blocking(thread_name)).collect();
+    drop(let_go);
+    io.block_on(held).unwrap();
+    for other in others {
+        assert_eq!(io.block_on(other).unwrap(), first);
+    }
+    assert!(first.starts_with("cpu-tokio-"), "{first}");
 }
 
 #[test]

@@ -111,6 +111,18 @@ fn detached_jobs_that_a_shutdown_drops() {
     });
 }
 
+/// The shutdown waits for it.
+#[test]
+fn a_rayon_pool_that_is_kept() {
+    listen(|log, Lanes { cpu, io: _io }| {
+        let pool = cpu.rayon_pool(Priority::Normal).unwrap();
+        cpu.shutdown_background();
+        log.says(&["WARN ", "`CpuRuntime::rayon_pool` is kept elsewhere"]);
+        drop(pool);
+        assert!(cpu.shutdown().wait().is_empty());
+    });
+}
+
 /// `spawn_blocking` would have run it.
 #[test]
 fn a_task_that_is_dropped_before_its_closure_began() {

@@ -70,6 +70,10 @@ impl Workers for OneWorker {
         unreachable!("no model installs");
     }
 
+    fn lend(&self) -> Option<Arc<rayon_core::ThreadPool>> {
+        None
+    }
+
     fn notify(&self, _: &Arc<Level>) {
         if let Some(wake) = &*self.0.lock().unwrap() {
             wake.send(()).unwrap();
