@@ -6,6 +6,8 @@
 mod axum_example;
 #[path = "../../recipes/batch_on_low.rs"]
 mod batch_on_low;
+#[path = "../../recipes/cancel_flag.rs"]
+mod cancel_flag;
 #[path = "../../recipes/dedicated_executor.rs"]
 mod dedicated_executor;
 #[path = "../../recipes/from_spawn_blocking.rs"]
@@ -22,9 +24,12 @@ mod ready;
 mod support;
 #[path = "../../recipes/tenants.rs"]
 mod tenants;
+#[path = "../../recipes/weights.rs"]
+mod weights;
 
 mod batch;
 mod executor;
+mod flagged;
 mod many;
 mod moved;
 mod passwords;
@@ -33,6 +38,7 @@ mod service;
 #[path = "../streams/mod.rs"]
 mod streams;
 mod tenants_share;
+mod weighted;
 mod worker;
 
 use std::pin::pin;

@@ -64,7 +64,7 @@ impl Handle {
     /// Makes this the current handle of this thread until the guard is dropped.
     ///
     /// Guards nest: drop them in the reverse order of `enter`, as scopes do. Don't hold one
-    /// across an `.await`.
+    /// across an `.await`. For the rest of a thread's life, [`forget`](std::mem::forget) the guard.
     ///
     /// # Examples
     ///

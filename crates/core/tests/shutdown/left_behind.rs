@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::lazy;
 use twolane_core::{JoinErrorKind, in_cpu_context};
 
+use crate::support::wait::wait_until;
 use crate::support::{self, PanicsOnDrop, Stuck, lanes, suspended, time_limit};
 
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
@@ -103,6 +104,26 @@ fn an_entered_handle_does_not_reach_into_others_io() {
         .spawn_io(async { twolane_core::Handle::current().worker_threads() });
     assert_eq!(io.block_on(threads).unwrap(), 2);
     assert_eq!(twolane_core::Handle::current().worker_threads(), 1);
+}
+
+/// As the pages say of a handle for a thread's whole life: it goes with the thread.
+#[test]
+fn a_handle_that_is_entered_for_a_threads_life_is_dropped_with_it() {
+    let _limit = time_limit();
+    let token = Arc::new(());
+    let kept = token.clone();
+    let lanes = support::lanes_with(1, |lane| lane.on_thread_start(move || _ = &kept));
+    let handle = lanes.cpu.handle().clone();
+    let entered = std::thread::spawn(move || {
+        std::mem::forget(handle.enter());
+        drop(handle);
+        twolane_core::spawn_cpu(|| 1).wait().unwrap()
+    });
+    assert_eq!(entered.join().unwrap(), 1);
+    assert!(lanes.cpu.shutdown().wait().is_empty());
+    drop(lanes);
+    // The last thread of the lane lets go of it after its end is counted.
+    wait_until(|| Arc::strong_count(&token) == 1);
 }
 
 /// `shutdown_timeout` said that nothing was left while such work went on.
