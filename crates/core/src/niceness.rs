@@ -70,7 +70,7 @@ const SLICE: Duration = Duration::from_millis(1);
 /// # Side effects
 ///
 /// - **Threads that a job starts inherit its value** and its slice, and cannot lower the
-///   value again. On the rayon backend this includes threads of the I/O runtime's blocking
+///   value again. This includes threads of the I/O runtime's blocking
 ///   pool, if `tokio::task::spawn_blocking` (or a DNS lookup of Tokio) starts them directly
 ///   in a job. Such threads stay, and serve the I/O lane too, until they have been idle for
 ///   10 s; with steady traffic they never end. Call `spawn_blocking` through

@@ -29,10 +29,9 @@ const PIECE: u64 = 1 << 20;
 /// A store whose calls run on the I/O lane.
 ///
 /// For `LocalFileSystem`, which reads files on the blocking pool of the runtime that calls it.
-/// On a rayon lane a job's call would start the pool's threads from a thread of the lane, whose
-/// niceness they would keep: then `spawn_blocking` of a request handler would wait for queries.
-/// Through an `IoStore` the I/O lane starts them. It is a choice: without it
-/// files are read on the lane's own blocking pool, whose threads are niced as the lane's are.
+/// Without it a query reads files on the blocking pool of the lane's own runtime, whose threads are niced
+/// as the lane's are. In a plain job, a call would start threads of the I/O runtime's pool from a thread of
+/// the lane, whose niceness they keep: then `spawn_blocking` of a request handler waits for queries.
 ///
 /// A store that sends HTTP requests needs none: build it with
 /// `twolane::io::IoConnector`, which moves the requests alone. What computes, to sign

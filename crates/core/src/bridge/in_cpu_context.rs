@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
-use crate::error::{CloseReason, JoinError};
+use crate::error::JoinError;
 use crate::lane::thread;
 use crate::task::worker;
 
@@ -74,7 +74,7 @@ pin_project! {
 }
 
 /// Runs `poll` inside the context.
-fn enter<R>(poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
+fn enter<R>(poll: impl FnOnce() -> R) -> R {
     worker::set_in_cpu_context();
     // By reference: a clone would write the count that all threads share.
     let polled = thread::with_own_level(|level| match level.started_companion() {
@@ -82,9 +82,8 @@ fn enter<R>(poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
             let _cpu = companion.handle.enter();
             poll()
         }
-        Err(none @ CloseReason::NoThreads) => JoinError::from(none).resume_unwind(),
-        // It is closed with its job.
-        Err(_) => Poll::Pending,
+        // The job ends with it.
+        Err(refused) => JoinError::from(refused).resume_unwind(),
     });
     polled.expect(
         "`in_cpu_context` was polled outside a job: no lane is here, and no Tokio runtime of one. \

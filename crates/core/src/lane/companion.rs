@@ -6,8 +6,8 @@
 //! with their weight, stack and hooks, with timers, and without an I/O driver, unless the user sets one. What runs there are Tokio's
 //! tasks.
 //!
-//! **A job that has parts there runs beside them**, from its second step on ([`Steps`]): a part that wakes
-//! it does so within one runtime. From one thread pool to the other each batch of a query takes a wake-up
+//! **A job that has parts there runs beside them** once it has waited ([`Steps`]): a part that wakes it does
+//! so within one runtime. From one thread pool to the other each batch of a query takes a wake-up
 //! of a thread, and queries take 12 % longer (22 of TPC-H, two cores).
 //!
 //! A shutdown closes the jobs first, and drops these tasks then. So a job that has parts there, and finds
@@ -22,11 +22,13 @@ use std::time::Duration;
 use std::{io, thread};
 
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::{block_in_place, spawn_blocking};
 
 use super::thread as lane_thread;
 use super::{Level, Submitter, ThreadSettings};
 use crate::panics;
 use crate::task::{Runnable, StepEnd};
+use crate::trace::warn_of_block_in_place;
 
 /// After how many polls a busy worker looks at the timers and at what has called
 /// `tokio::task::yield_now`. Tokio's default of 61 is made for polls of microseconds.
@@ -133,6 +135,9 @@ impl Companion {
 
 /// Runs a job of the level until it waits. If it is dropped before, the lane is closed, and so is the
 /// job: it has been suspended, and is registered.
+///
+/// **A worker may stray.** `block_in_place` gives the worker to a thread of the blocking pool of the
+/// *current* runtime, and outside of `in_cpu_context` that is the I/O runtime. Such a thread runs no step.
 struct Steps {
     level: Arc<Level>,
     next: Option<Arc<dyn Runnable>>,
@@ -143,18 +148,39 @@ impl Future for Steps {
 
     /// One step for each poll, so that each has a cooperative budget.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(job) = self.next.take() else {
-            return Poll::Ready(());
-        };
         let level = self.level.clone();
-        let _io = level.lane.io.enter();
-        let StepEnd::Requeue { job, .. } = job.run(&mut level.worker(None)) else {
+        if !lane_thread::is_of_lane(&level.lane) {
+            send_worker_back();
+        } else if let Some(job) = self.next.take() {
+            let _io = level.lane.io.enter();
+            let mut worker = level.worker(None);
+            // As those of keys, it has no part in the shares of the workers.
+            worker.popped.has_key = true;
+            if let StepEnd::Requeue { job, .. } = job.run(&mut worker) {
+                self.next = Some(job);
+            }
+        }
+        if self.next.is_none() {
             return Poll::Ready(());
-        };
-        self.next = Some(job);
+        }
         cx.waker().wake_by_ref();
         Poll::Pending
     }
+}
+
+/// Call in a task that is polled on a thread of the I/O runtime: gives the worker to a thread of the
+/// blocking pool of its own runtime, which is a thread of the lane. This call made the worker stray, too.
+fn send_worker_back() {
+    warn_of_block_in_place();
+    block_in_place(|| {
+        // When `block_in_place` returns, it takes the worker back if no thread has it yet. The
+        // pool starts its closures in order, so this one tells that a thread has the worker, or
+        // is about to: then the next poll does it again. An error means that the runtime shuts
+        // down.
+        let (tell, told) = mpsc::channel();
+        spawn_blocking(move || tell.send(()));
+        let _ = told.recv();
+    });
 }
 
 /// Checks that the system can start the threads of a priority, and one more.

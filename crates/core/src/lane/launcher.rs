@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::companion::Companion;
 use super::control::Message;
-use super::{Level, Submitter, Workers};
+use super::{Level, Submitter, Workers, thread};
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::mpsc::{self, Sender};
@@ -99,6 +99,8 @@ impl Launches {
 
 fn launch(own: &Submitter, threads: Threads, start: Start) {
     let level = own.level();
+    // The user's code that it calls may not wait for it.
+    thread::join_level(own.clone(), Some(thread::STARTING));
     let started = panics::catch(|| match threads {
         Threads::Workers => start(own).map(|workers| level.start(workers)),
         Threads::Companion => Companion::start(own).map(|companion| level.add(companion)),
@@ -106,5 +108,6 @@ fn launch(own: &Submitter, threads: Threads, start: Start) {
     let started = started.unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
     let ended = Message::Started(own.priority, threads, started);
     let _ = level.lane.send_control(ended);
+    thread::leave_level();
     level.lane.thread_ended();
 }

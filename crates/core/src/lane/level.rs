@@ -4,7 +4,7 @@
 //! `pool/idle.rs` decides which one has to wake, and `pool/drain.rs` wakes it. A worker
 //! pops the job and calls [`Runnable::run`]. A future that is not ready is suspended. It
 //! is in no queue, but in the lane's registry, so that a shutdown finds it. Its waker
-//! calls [`Level::enqueue`] again.
+//! calls [`Level::enqueue`] again, or the companion runs it (`companion.rs`).
 //!
 //! **The threads start when they are needed** (`launcher.rs`), and jobs may come before. A submitter
 //! pushes and then looks for the workers; [`Level::start`] publishes the workers and then notifies
@@ -189,19 +189,18 @@ impl Level {
         // is checked.
         fence(SeqCst);
         workers.notify(self);
-        self.shutdown_if_closed();
+        if self.lane.is_closed() {
+            // The control thread may have shut its threads down before these were published.
+            workers.shutdown();
+        }
     }
 
     /// The same for its companion.
     pub(super) fn add(&self, companion: Companion) {
-        self.companion.get_or_init(|| companion);
-        self.shutdown_if_closed();
-    }
-
-    fn shutdown_if_closed(&self) {
+        let companion = self.companion.get_or_init(|| companion);
+        fence(SeqCst);
         if self.lane.is_closed() {
-            // The control thread may have shut its threads down before these were published.
-            self.shutdown();
+            companion.shutdown();
         }
     }
 
@@ -268,7 +267,7 @@ impl Level {
         self.lane.report_lost();
     }
 
-    /// Any number of times. May block for a moment.
+    /// The control thread calls it, once the jobs are closed. May block for a moment.
     pub(super) fn shutdown(&self) {
         // First: the control thread looks at it when one of their threads has ended.
         self.is_shut_down.store(true, SeqCst);

@@ -39,11 +39,11 @@ impl Schedule for Scheduler {
         self.level.enqueue(job, is_short, key);
     }
 
-    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>) {
+    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
         match self.level.companion() {
             Some(companion) => companion.spawn_steps(&self.level, job),
             // The parts are at another priority.
-            None => self.enqueue(job, false, None),
+            None => self.enqueue(job, is_short, key),
         }
     }
 

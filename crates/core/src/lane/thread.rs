@@ -17,8 +17,8 @@ use crate::task::worker::is_running;
 
 /// The worker's index of a control thread.
 pub(crate) const CONTROL: usize = usize::MAX;
-/// That of a thread that runs its start hooks.
-const STARTING: usize = usize::MAX - 1;
+/// That of a thread that runs its start hooks, and of a launcher.
+pub(super) const STARTING: usize = usize::MAX - 1;
 
 struct ThreadContext {
     /// The lane that counts this thread among its own: see [`join_lane`].
@@ -175,7 +175,7 @@ pub(crate) fn is_exempt(levels: &Arc<Levels>) -> bool {
 }
 
 /// Whether this thread belongs to `lane`, as a worker or not.
-fn is_of_lane(lane: &Arc<Lane>) -> bool {
+pub(crate) fn is_of_lane(lane: &Arc<Lane>) -> bool {
     ask_own(|own| Arc::ptr_eq(&own.levels.lane, lane)).unwrap_or(false)
 }
 

@@ -24,6 +24,8 @@ pub(crate) trait Workers: Send + Sync {
     fn shutdown(&self);
 }
 
+pub(crate) type SetTokio = dyn Fn(&mut tokio::runtime::Builder) + Send + Sync;
+
 /// The builder's settings for the threads of a lane.
 #[derive(Default)]
 pub(crate) struct ThreadSettings {
@@ -33,7 +35,7 @@ pub(crate) struct ThreadSettings {
     /// The user's, which run at the start of each lane thread, in the order in which they were added.
     pub(crate) start_hooks: Vec<Arc<dyn Fn() + Send + Sync>>,
     /// The user's, for the runtime beside the workers.
-    pub(crate) set_tokio: Option<Box<dyn Fn(&mut tokio::runtime::Builder) + Send + Sync>>,
+    pub(crate) set_tokio: Option<Box<SetTokio>>,
     /// Whether a job stops the paused Tokio clock while it is under way. Needs `test-util`.
     pub(crate) holds_paused_clock: bool,
     pub(crate) has_histograms: bool,

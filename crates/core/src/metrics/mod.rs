@@ -72,7 +72,8 @@ pub struct Metrics {
     pub dropped: u64,
     /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
     /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
-    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. What `spawn_blocking` runs is not in it.
+    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs, but for one for each job
+    /// that runs beside its parts. What `spawn_blocking` runs is not in it.
     pub tokio_tasks: u64,
     /// The threads of this priority.
     pub threads: u64,

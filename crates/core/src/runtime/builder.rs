@@ -10,7 +10,7 @@ use crate::build_error::BuildError;
 use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control;
-use crate::lane::{Lane, Levels, Submitter, ThreadSettings, Threads, thread};
+use crate::lane::{Lane, Level, Levels, Submitter, ThreadSettings, Threads, thread};
 use crate::limits::Limit;
 use crate::niceness::Niceness;
 use crate::pool::Pool;
@@ -100,7 +100,7 @@ impl Builder {
     /// |---|---|
     /// | [`spawn_io`](crate::Handle::spawn_io), [`Handle::io`](crate::Handle::io), and the adapters for HTTP | the task's error is [`JoinErrorKind::NoIoLane`](crate::JoinErrorKind::NoIoLane) |
     /// | [`stream_from_io`](crate::Handle::stream_from_io) | the reader gets that error |
-    /// | `tokio::spawn`, timers and sockets of Tokio | Tokio panics: "there is no reactor running". [`in_cpu_context`](crate::in_cpu_context) tasks and timers are those of the lane's own runtime, and a socket panics: "IO is disabled" |
+    /// | `tokio::spawn`, timers and sockets of Tokio | Tokio panics: "there is no reactor running". Inside [`in_cpu_context`](crate::in_cpu_context) tasks and timers are those of the lane's own runtime, and a socket panics: "IO is disabled" |
     /// | [`watch_io`](Self::watch_io) | [`build`](Self::build) fails |
     ///
     /// A job may await what a caller has made on a runtime of its own, and passes in: a channel, a
@@ -161,7 +161,7 @@ impl Builder {
     ///   [`install`](crate::Handle::install), tasks of
     ///   [`in_cpu_context`](crate::in_cpu_context). Its time counts.
     /// - Other processes of the same cgroup neither pause nor count.
-    /// - A pause blocks its thread.
+    /// - A pause blocks its thread, also one of the lane's own Tokio runtime, with its tasks and timers.
     ///
     /// The cost: each job reads a clock. At most every 250 µs its thread reads two more,
     /// under a lock that no thread waits for. Without such a quota, each sixteenth job of a
@@ -349,8 +349,17 @@ impl Builder {
 fn surrounding() -> Option<tokio::runtime::Handle> {
     let current = tokio::runtime::Handle::try_current().ok()?;
     let io_lane = |own: &Submitter| {
-        let companion = own.level().companion()?;
-        (companion.handle.id() == current.id()).then(|| own.levels.lane.io.handle.clone())
+        let mut levels = Priority::ALL
+            .into_iter()
+            .map(|priority| own.levels.at(priority));
+        let is_it = |level: &Level| {
+            level
+                .companion()
+                .is_some_and(|it| it.handle.id() == current.id())
+        };
+        levels
+            .any(|level| is_it(level))
+            .then(|| own.levels.lane.io.handle.clone())
     };
     thread::ask_own(io_lane).flatten().unwrap_or(Some(current))
 }

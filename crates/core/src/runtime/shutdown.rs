@@ -65,7 +65,7 @@ impl Shutdown {
     #[track_caller]
     pub fn wait(self) -> Remaining {
         assert!(
-            !thread::is_worker_of(&self.lane),
+            !thread::is_of_lane(&self.lane),
             "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
              for itself. Call `shutdown_background` there, or wait on another thread"
         );

@@ -103,8 +103,8 @@ impl Builder {
     /// leave a value in a `thread_local!`: its destructor runs then, and a
     /// [`shutdown`](crate::CpuRuntime::shutdown) waits for it.
     ///
-    /// So do the threads of the lane's own Tokio runtime, if that is used
-    /// ([`tokio_handle`](crate::Handle::tokio_handle)), and those of its blocking pool.
+    /// The threads of the lane's own Tokio runtime run it too, if that is used
+    /// ([`tokio_handle`](crate::Handle::tokio_handle)), and so do those of its blocking pool.
     ///
     /// # Examples
     ///
@@ -126,7 +126,7 @@ impl Builder {
     /// - `max_blocking_threads`: Tokio's default is 512.
     ///
     /// The lane sets the number of threads, their names, and the hooks for their start, their stop and
-    /// their unpark after `set`. It sets timers, the stack and the event interval before.
+    /// their unpark after `set`, which must not ask for that runtime itself: that panics. It sets timers, the stack and the event interval before.
     ///
     /// # Examples
     ///

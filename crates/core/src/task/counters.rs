@@ -146,7 +146,7 @@ const SHARED: usize = 16;
 
 pub(crate) struct Counters {
     /// One page per worker, by its index. Then one page for lane threads without a
-    /// worker index (Tokio starts such threads where a job blocks in place). Then the
+    /// worker index (a job runs beside its parts, or by the help of another priority). Then the
     /// shared pages.
     pages: Box<[CachePadded<Page>]>,
     workers: usize,

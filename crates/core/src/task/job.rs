@@ -84,7 +84,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let key = self.extras.charge().and_then(Charge::key);
         match has_parts {
             false => self.scheduler.enqueue(self.clone(), is_short, key),
-            true => self.scheduler.enqueue_beside_parts(self.clone()),
+            true => (self.scheduler).enqueue_beside_parts(self.clone(), is_short, key),
         }
     }
 

@@ -141,7 +141,7 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Pushes the job to the queue. It is new or was woken.
     fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>);
     /// Has the job, which was woken, run where the Tokio tasks that it has spawned run.
-    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>);
+    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>);
 
     /// The step of the job has ended, or it has none: so has the turn of its key, if there is one.
     fn end_turn(&self, popped: &mut Popped);

@@ -16,7 +16,7 @@
 //! The phase says which thread may touch the slot, so no thread ever waits for another:
 //!
 //! - QUEUED: there is exactly one reference to the job for the queue. It is in the
-//!   queue, or a thread holds it: one that has just popped it, or one that is about to
+//!   queue, or a task of the lane's own runtime has it, or a thread holds it: one that has just popped it, or one that is about to
 //!   push it. The thread that pops it calls [`State::to_running`]. If the answer is true,
 //!   this thread is the runner. It owns the job's slot until it calls `finish` or `to_idle`.
 //! - RUNNING, WOKEN: the slot belongs to the runner, the thread that runs the job.

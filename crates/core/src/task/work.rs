@@ -197,7 +197,7 @@ pub(crate) struct Link {
     /// The job's [`RegistryKey`](super::RegistryKey), or 0 if the job is not
     /// registered. Only the thread that runs or discards the job writes it.
     pub(super) registry_key: AtomicUsize,
-    /// A step has polled in the CPU lane's own context. Only the runner touches it.
+    /// A step has polled in the CPU lane's own context. The runner writes it, before it suspends the job.
     pub(super) in_cpu_context: AtomicBool,
 }
 

@@ -101,7 +101,7 @@ fn nor_does_one_that_has_parts() {
     let Lanes { cpu, io: _io } = sorted(THREADS);
     let (short, long) = (short(cpu.handle()), long(cpu.handle()));
     let held = full(&long, THREADS);
-    let [first, second, part] = short.spawn(beside_its_part()).wait().unwrap();
+    let [first, second, part] = short.spawn(beside_its_part(&short)).wait().unwrap();
     assert!(first.starts_with("cpu-high-"), "{first}");
     for runtime in [second, part] {
         assert!(runtime.starts_with("cpu-tokio-"), "{runtime}");

@@ -72,7 +72,8 @@ fn with_an_io_driver_sockets_work_there() {
     let on_lane = ["cpu-tokio-0"; 2];
     let task = tokio_of(cpu.handle()).spawn(echo());
     assert_eq!(io.block_on(task).unwrap(), on_lane);
-    assert_eq!(cpu.spawn(in_cpu_context(echo())).wait().unwrap(), on_lane);
+    let [server, job] = cpu.spawn(in_cpu_context(echo())).wait().unwrap();
+    assert!(server == on_lane[0] && job.starts_with("cpu-"), "{job}");
     // A plain job has the I/O lane's sockets still.
     let [server, job] = cpu.spawn(echo()).wait().unwrap();
     assert_eq!((&*server, &*job), ("io", "cpu-0"));
@@ -210,4 +211,46 @@ fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
             .unwrap()
     });
     assert_eq!(lanes.io.block_on(task).unwrap(), "io");
+}
+
+/// Also where the current handle is of another priority, whose runtime it is.
+#[test]
+fn so_has_one_that_is_built_at_another_priority() {
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let low = lanes.cpu.handle().with_priority(Priority::Low);
+    let built = lanes.cpu.spawn_cpu(move || {
+        let _low = low.enter();
+        let build = async { CpuRuntime::builder().worker_threads(1).build().unwrap() };
+        futures::executor::block_on(in_cpu_context(build))
+    });
+    let inner = built.wait().unwrap();
+    assert_eq!(inner.handle().io().runtime().id(), lanes.io.handle().id());
+}
+
+/// Its thread is one that the shutdown waits for.
+#[test]
+fn a_task_there_may_not_wait_for_the_shutdown() {
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(1);
+    let tokio = tokio_of(cpu.handle());
+    let waits = move || cpu.shutdown().wait();
+    for task in [
+        tokio.spawn(async { tokio::task::block_in_place(waits) }),
+        tokio.spawn_blocking(|| unreachable!("the lane is closed")),
+    ] {
+        let _ = io.block_on(task).unwrap_err();
+    }
+}
+
+/// The lane's own thread calls it, while others wait for that.
+#[test]
+fn a_setting_may_not_ask_for_the_runtime_that_it_is_for() {
+    let _limit = time_limit();
+    let asks = |_: &mut tokio::runtime::Builder| drop(Handle::current().tokio_handle());
+    let Lanes { cpu, io: _io } = lanes_with(1, |lane| lane.tokio_runtime(asks));
+    let refused = cpu.handle().tokio_handle().unwrap_err();
+    assert_eq!(refused.kind(), JoinErrorKind::NoThreads);
+    assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    assert!(cpu.shutdown().wait().is_empty());
 }

@@ -6,10 +6,11 @@ use std::task::Poll;
 
 use crate::support::busy::Busy;
 use crate::support::{lanes, lanes_with, thread_name, time_limit};
-use twolane_core::{JoinErrorKind, Priority, in_cpu_context};
+use twolane_core::{Handle, JoinErrorKind, Priority, in_cpu_context};
 
 /// The threads of its two first polls, and of a part that wakes it in between.
-pub(crate) fn beside_its_part() -> impl Future<Output = [String; 3]> {
+pub(crate) fn beside_its_part(cpu: &Handle) -> impl Future<Output = [String; 3]> + use<> {
+    let cpu = cpu.clone();
     let (mut threads, mut wait) = (Vec::new(), None::<mpsc::Receiver<String>>);
     in_cpu_context(poll_fn(move |cx| {
         threads.push(thread_name());
@@ -17,10 +18,14 @@ pub(crate) fn beside_its_part() -> impl Future<Output = [String; 3]> {
             let part = wait.take().unwrap().recv().unwrap();
             return Poll::Ready([first.clone(), second.clone(), part]);
         }
-        let (waker, (tell, told)) = (cx.waker().clone(), mpsc::channel());
+        let (waker, cpu, (tell, told)) = (cx.waker().clone(), cpu.clone(), mpsc::channel());
         wait = Some(told);
         tokio::spawn(async move {
             tell.send(thread_name()).unwrap();
+            // If it is woken in its own step, it goes on where it is.
+            while cpu.metrics().suspended == 0 {
+                tokio::task::yield_now().await;
+            }
             waker.wake();
         });
         Poll::Pending
@@ -37,7 +42,7 @@ fn a_job_goes_on_where_its_parts_are() {
         (Priority::Low, "cpu-low-0", "cpu-low-tokio-0"),
     ] {
         let cpu = lanes.cpu.handle().with_priority(priority);
-        let found = cpu.spawn(beside_its_part()).wait().unwrap();
+        let found = cpu.spawn(beside_its_part(&cpu)).wait().unwrap();
         assert_eq!(found, [worker, runtime, runtime]);
         // What has no parts stays.
         let woken = async {
@@ -60,7 +65,7 @@ fn there_it_is_a_job_still() {
     let (go_on, waits) = tokio::sync::oneshot::channel();
     let (tell, told) = mpsc::channel();
     let job = cpu.spawn(in_cpu_context(async move {
-        beside_its_part().await;
+        beside_its_part(&Handle::current()).await;
         tell.send(()).unwrap();
         let steps: u32 = waits.await.unwrap();
         for _ in 0..steps {
@@ -88,7 +93,7 @@ fn there_it_is_a_job_still() {
     assert!(steps > 100, "{steps}");
     let (tell, told) = mpsc::channel();
     let endless = cpu.spawn(in_cpu_context(async move {
-        beside_its_part().await;
+        beside_its_part(&Handle::current()).await;
         tell.send(()).unwrap();
         loop {
             twolane_core::yield_now().await;
@@ -119,4 +124,47 @@ fn tokios_own_tasks_get_their_turn() {
     };
     lanes.cpu.spawn(in_cpu_context(spawns)).wait().unwrap();
     has_had.recv().unwrap();
+}
+
+/// Outside of the wrapper the current runtime is the I/O lane's, and Tokio gives the worker to one of its
+/// threads.
+#[test]
+fn a_worker_that_a_job_gave_away_comes_back() {
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
+    for _ in 0..100 {
+        let has_parts = beside_its_part(&cpu);
+        let blocks = cpu.spawn(async {
+            has_parts.await;
+            tokio::task::block_in_place(|| ());
+            twolane_core::yield_now().await;
+            thread_name()
+        });
+        let [_, job, part] = cpu.spawn(beside_its_part(&cpu)).wait().unwrap();
+        for name in [blocks.wait().unwrap(), job] {
+            assert!(name.starts_with("cpu-"), "{name}");
+        }
+        assert!(part.starts_with("cpu-tokio-") || part == "io", "{part}");
+    }
+    assert!(lanes.cpu.shutdown().wait().is_empty());
+}
+
+/// It waited for ever.
+#[test]
+fn a_closure_that_needs_the_runtime_of_a_closed_lane_ends() {
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let job = lanes.cpu.spawn_cpu(move || {
+        begins.send(()).unwrap();
+        let _ = wait.recv();
+        futures::executor::block_on(in_cpu_context(async {}));
+    });
+    begun.recv().unwrap();
+    lanes.cpu.shutdown_background();
+    drop(let_go);
+    assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+    assert!(lanes.cpu.shutdown().wait().is_empty());
 }

@@ -135,8 +135,8 @@ impl Schedule for Level {
         }
     }
 
-    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>) {
-        self.enqueue(job, false, None);
+    fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
+        self.enqueue(job, is_short, key);
     }
 
     fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey {
