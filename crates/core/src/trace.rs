@@ -136,7 +136,7 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
 /// A thread of the I/O runtime has got a worker of the lane's own runtime. Logged once per process.
 pub(crate) fn warn_of_block_in_place() {
     static ONCE: Once = Once::new();
-    let text = "a job that has waited in_cpu_context called tokio::task::block_in_place outside of it: Tokio \
+    let text = "a job that was polled in_cpu_context called tokio::task::block_in_place outside of it: Tokio \
                 gives the worker of the lane's own runtime to a thread of the I/O runtime's blocking pool, and \
                 the lane takes it back by way of one more thread. Call it in_cpu_context";
     ONCE.call_once(|| warn(text));

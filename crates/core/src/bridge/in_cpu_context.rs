@@ -8,7 +8,7 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 
 use crate::error::JoinError;
-use crate::lane::thread;
+use crate::lane::{Submitter, thread};
 use crate::task::worker;
 
 /// Lets a future that computes in tasks of its own keep them on the CPU lane.
@@ -21,8 +21,9 @@ use crate::task::worker;
 /// content is one, and a stream if its content is one.
 ///
 /// That runtime has threads of its own, as many as the priority has workers. They start at the first
-/// poll, which waits for them: see [`Handle::tokio_handle`](crate::Handle::tokio_handle). Once the job has
-/// waited, it goes on there, beside its tasks, and rayon's `par_iter` in it is on rayon's global pool.
+/// poll, which waits for them: see [`Handle::tokio_handle`](crate::Handle::tokio_handle). The job goes there
+/// at that poll, and stays there, beside its tasks: rayon's `par_iter` in it is on rayon's global pool. (A
+/// closure that blocks on the wrapper stays where it is.)
 ///
 /// That runtime has timers and no I/O driver. A socket that is opened in it panics with
 /// Tokio's message, *"A Tokio 1.x context was found, but IO is disabled"*. Give what does
@@ -73,18 +74,26 @@ pin_project! {
     }
 }
 
-/// Runs `poll` inside the context.
-fn enter<R>(poll: impl FnOnce() -> R) -> R {
-    worker::set_in_cpu_context();
+/// Runs `poll` inside the context, on a thread of it: a job on another one goes there first.
+fn enter<R>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> Poll<R>) -> Poll<R> {
+    let step = worker::set_in_cpu_context();
+    let must_move = step.is_some_and(|(_, must_move)| must_move);
+    let priority = |own: &Submitter| step.map_or(own.priority, |(priority, _)| priority);
     // By reference: a clone would write the count that all threads share.
-    let polled = thread::with_own_level(|level| match level.started_companion() {
-        Ok(companion) => {
-            let _cpu = companion.handle.enter();
-            poll()
-        }
-        // The job ends with it.
-        Err(refused) => JoinError::from(refused).resume_unwind(),
-    });
+    let polled = thread::ask_own(
+        |own| match own.levels.at(priority(own)).started_companion() {
+            Ok(_) if must_move => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Ok(companion) => {
+                let _cpu = companion.handle.enter();
+                poll(cx)
+            }
+            // The job ends with it.
+            Err(refused) => JoinError::from(refused).resume_unwind(),
+        },
+    );
     polled.expect(
         "`in_cpu_context` was polled outside a job: no lane is here, and no Tokio runtime of one. \
          Give the future to `spawn`",
@@ -96,7 +105,7 @@ impl<F: Future> Future for InCpuContext<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let inner = self.project().inner;
-        enter(|| inner.poll(cx))
+        enter(cx, |cx| inner.poll(cx))
     }
 }
 
@@ -105,7 +114,7 @@ impl<S: Stream> Stream for InCpuContext<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let inner = self.project().inner;
-        enter(|| inner.poll_next(cx))
+        enter(cx, |cx| inner.poll_next(cx))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -172,7 +172,7 @@ impl Handle {
     ///   the job on other threads.
     /// - **An absent key earns no credit.** It keeps its debt until the others have had as much, or no
     ///   job is queued. A key that comes is behind those that have used less.
-    /// - **A future is charged by step**, and so is a stream: not what it computes once it has waited
+    /// - **A future is charged by step**, and so is a stream: not what it computes
     ///   [`in_cpu_context`](crate::in_cpu_context).
     /// - **A running job is not interrupted.** A key waits for the jobs that run now.
     /// - Within a key short jobs pass long ones, as [without](crate::Builder::short_jobs_first), and

@@ -6,8 +6,8 @@
 //! with their weight, stack and hooks, with timers, and without an I/O driver, unless the user sets one. What runs there are Tokio's
 //! tasks.
 //!
-//! **A job that has parts there runs beside them** once it has waited ([`Steps`]): a part that wakes it does
-//! so within one runtime. From one thread pool to the other each batch of a query takes a wake-up
+//! **A job that has parts there runs beside them** ([`Steps`]), from its first poll in that context on: a
+//! part that wakes it does so within one runtime. From one thread pool to the other each batch of a query takes a wake-up
 //! of a thread, and queries take 12 % longer (22 of TPC-H, two cores).
 //!
 //! A shutdown closes the jobs first, and drops these tasks then. So a job that has parts there, and finds
@@ -156,6 +156,7 @@ impl Future for Steps {
             let mut worker = level.worker(None);
             // As those of keys, it has no part in the shares of the workers.
             worker.popped.has_key = true;
+            worker.is_beside_parts = true;
             if let StepEnd::Requeue { job, .. } = job.run(&mut worker) {
                 self.next = Some(job);
             }

@@ -171,6 +171,7 @@ impl Level {
             step: None,
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
+            is_beside_parts: false,
         }
     }
 

@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Lane, Level, Levels, Submitter};
+use super::{Lane, Levels, Submitter};
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, thread_local};
@@ -183,19 +183,6 @@ pub(crate) fn is_of_lane(lane: &Arc<Lane>) -> bool {
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     // A job may run beside its parts, on a thread without an index.
     (worker_index().is_some() || is_running()) && is_of_lane(lane)
-}
-
-/// Calls `f` with the level that the tasks of code on this thread belong to: that of the current handle, if
-/// it is of the thread's own lane, else the thread's own.
-pub(crate) fn with_own_level<R>(f: impl FnOnce(&Arc<Level>) -> R) -> Option<R> {
-    ask_own(|own| {
-        let of_own = |entered: &Entered| {
-            let submitter = &entered.submitter;
-            Arc::ptr_eq(&submitter.levels, &own.levels).then_some(submitter.priority)
-        };
-        let entered = with_thread(|thread| thread.entered.borrow().last().and_then(of_own));
-        f(own.levels.at(entered.flatten().unwrap_or(own.priority)))
-    })
 }
 
 /// Asks what this thread belongs to, in any lane. `f` may be code of the user: only the start and

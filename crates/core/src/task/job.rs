@@ -75,17 +75,25 @@ impl<W: Work, S: Schedule> Job<W, S> {
     }
 
     fn enqueue(self: &Arc<Self>, is_short: bool) {
-        // Relaxed, as for the registry key.
-        let has_parts = W::link(&self.link).is_some_and(|link| link.in_cpu_context.load(Relaxed));
         if self.scheduler.counters().timings.is_some() {
             self.queued_at.store(now(), Relaxed);
         }
         self.charge(|| is_short);
+        self.push(is_short);
+    }
+
+    fn push(self: &Arc<Self>, is_short: bool) {
         let key = self.extras.charge().and_then(Charge::key);
-        match has_parts {
+        match self.has_parts() {
             false => self.scheduler.enqueue(self.clone(), is_short, key),
             true => (self.scheduler).enqueue_beside_parts(self.clone(), is_short, key),
         }
+    }
+
+    /// Whether it runs beside the Tokio tasks that it has spawned in the CPU context.
+    fn has_parts(&self) -> bool {
+        // Relaxed, as for the registry key.
+        W::link(&self.link).is_some_and(|link| link.in_cpu_context.load(Relaxed))
     }
 
     /// Call before the job is queued.
@@ -184,6 +192,10 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
         }
         let end = match end {
             Some(ToIdle::Suspended) => StepEnd::Suspended,
+            Some(ToIdle::Requeue) if !worker.is_beside_parts && self.has_parts() => {
+                self.push(self.is_short());
+                StepEnd::Suspended
+            }
             Some(ToIdle::Requeue) => {
                 let yielded = worker.yielded;
                 return StepEnd::Requeue { job: self, yielded };

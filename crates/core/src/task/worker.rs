@@ -28,6 +28,8 @@ thread_local! {
         Cell::new(Running {
             is_running: false,
             yielded: false,
+            priority: Priority::Normal,
+            can_move: false,
             in_cpu_context: false,
             cancelled: false,
             slice_began: 0,
@@ -64,6 +66,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) place: Option<Place<'a>>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
+    /// This thread is one of the lane's own Tokio runtime.
+    pub(crate) is_beside_parts: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -106,7 +110,8 @@ impl<'a> Worker<'a> {
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
         let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
-        let nth = begin(in_cpu_context);
+        let can_move = link.is_some() && !self.is_beside_parts;
+        let nth = begin(self.priority, can_move, in_cpu_context);
         let site = job.scheduler.site();
         let sample = self.sites.sample(site, nth, self.times_all);
         let is_measured = sample.is_some() || self.timings.is_some() || self.popped.turn.is_some();
@@ -182,6 +187,10 @@ impl<'a> Worker<'a> {
 pub(super) struct Running {
     is_running: bool,
     pub(super) yielded: bool,
+    /// That of the job: another one may run it.
+    priority: Priority,
+    /// The job may go on beside its parts.
+    can_move: bool,
     /// The job was polled in the CPU lane's own context, in this step or before: Tokio
     /// tasks that the lane drops may be part of it.
     pub(super) in_cpu_context: bool,
@@ -196,7 +205,7 @@ pub(super) struct Running {
 /// Marks this thread as running a job's step, until [`Worker::end`]. Returns the number of the step
 /// on this thread. `in_cpu_context`: whether the job was polled there in an earlier step.
 #[inline]
-fn begin(in_cpu_context: bool) -> u32 {
+fn begin(priority: Priority, can_move: bool, in_cpu_context: bool) -> u32 {
     let last = RUNNING.with(Cell::get);
     // A worker pops jobs at the bottom of its stack alone (`pool/`).
     debug_assert!(!last.is_running, "a step inside another one");
@@ -205,6 +214,8 @@ fn begin(in_cpu_context: bool) -> u32 {
         running.set(Running {
             is_running: true,
             yielded: false,
+            priority,
+            can_move,
             in_cpu_context,
             cancelled: false,
             slice_began: ticker::ticks(),
@@ -240,9 +251,11 @@ pub(crate) fn set_yielded() {
     change(|step| step.yielded = true);
 }
 
-/// The step that runs on this thread, if any, polls in the CPU lane's own context.
-pub(crate) fn set_in_cpu_context() {
-    change(|step| step.in_cpu_context = true);
+/// The step that runs on this thread, if any, polls in the CPU lane's own context. Returns its priority,
+/// and whether it has to yield: its job goes on beside the parts that it spawns there.
+pub(crate) fn set_in_cpu_context() -> Option<(Priority, bool)> {
+    let step = change(|step| step.in_cpu_context = true);
+    step.is_running.then_some((step.priority, step.can_move))
 }
 
 /// Cancels the job whose step runs on this thread, if the step ends without an output: for the jobs

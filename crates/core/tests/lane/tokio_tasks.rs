@@ -6,11 +6,10 @@ use std::task::Poll;
 
 use crate::support::busy::Busy;
 use crate::support::{lanes, lanes_with, thread_name, time_limit};
-use twolane_core::{Handle, JoinErrorKind, Priority, in_cpu_context};
+use twolane_core::{JoinErrorKind, Priority, in_cpu_context};
 
 /// The threads of its two first polls, and of a part that wakes it in between.
-pub(crate) fn beside_its_part(cpu: &Handle) -> impl Future<Output = [String; 3]> + use<> {
-    let cpu = cpu.clone();
+pub(crate) fn beside_its_part() -> impl Future<Output = [String; 3]> {
     let (mut threads, mut wait) = (Vec::new(), None::<mpsc::Receiver<String>>);
     in_cpu_context(poll_fn(move |cx| {
         threads.push(thread_name());
@@ -18,14 +17,10 @@ pub(crate) fn beside_its_part(cpu: &Handle) -> impl Future<Output = [String; 3]>
             let part = wait.take().unwrap().recv().unwrap();
             return Poll::Ready([first.clone(), second.clone(), part]);
         }
-        let (waker, cpu, (tell, told)) = (cx.waker().clone(), cpu.clone(), mpsc::channel());
+        let (waker, (tell, told)) = (cx.waker().clone(), mpsc::channel());
         wait = Some(told);
         tokio::spawn(async move {
             tell.send(thread_name()).unwrap();
-            // If it is woken in its own step, it goes on where it is.
-            while cpu.metrics().suspended == 0 {
-                tokio::task::yield_now().await;
-            }
             waker.wake();
         });
         Poll::Pending
@@ -33,7 +28,7 @@ pub(crate) fn beside_its_part(cpu: &Handle) -> impl Future<Output = [String; 3]>
 }
 
 #[test]
-fn a_job_goes_on_where_its_parts_are() {
+fn a_job_runs_where_its_parts_are() {
     let _limit = time_limit();
     let lanes = lanes(1);
     for (priority, worker, runtime) in [
@@ -42,8 +37,8 @@ fn a_job_goes_on_where_its_parts_are() {
         (Priority::Low, "cpu-low-0", "cpu-low-tokio-0"),
     ] {
         let cpu = lanes.cpu.handle().with_priority(priority);
-        let found = cpu.spawn(beside_its_part(&cpu)).wait().unwrap();
-        assert_eq!(found, [worker, runtime, runtime]);
+        let found = cpu.spawn(beside_its_part()).wait().unwrap();
+        assert_eq!(found, [runtime; 3]);
         // What has no parts stays.
         let woken = async {
             twolane_core::spawn_io(async { 1 })
@@ -65,7 +60,7 @@ fn there_it_is_a_job_still() {
     let (go_on, waits) = tokio::sync::oneshot::channel();
     let (tell, told) = mpsc::channel();
     let job = cpu.spawn(in_cpu_context(async move {
-        beside_its_part(&Handle::current()).await;
+        beside_its_part().await;
         tell.send(()).unwrap();
         let steps: u32 = waits.await.unwrap();
         for _ in 0..steps {
@@ -93,7 +88,7 @@ fn there_it_is_a_job_still() {
     assert!(steps > 100, "{steps}");
     let (tell, told) = mpsc::channel();
     let endless = cpu.spawn(in_cpu_context(async move {
-        beside_its_part(&Handle::current()).await;
+        beside_its_part().await;
         tell.send(()).unwrap();
         loop {
             twolane_core::yield_now().await;
@@ -134,14 +129,14 @@ fn a_worker_that_a_job_gave_away_comes_back() {
     let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     for _ in 0..100 {
-        let has_parts = beside_its_part(&cpu);
+        let has_parts = beside_its_part();
         let blocks = cpu.spawn(async {
             has_parts.await;
             tokio::task::block_in_place(|| ());
             twolane_core::yield_now().await;
             thread_name()
         });
-        let [_, job, part] = cpu.spawn(beside_its_part(&cpu)).wait().unwrap();
+        let [_, job, part] = cpu.spawn(beside_its_part()).wait().unwrap();
         for name in [blocks.wait().unwrap(), job] {
             assert!(name.starts_with("cpu-"), "{name}");
         }

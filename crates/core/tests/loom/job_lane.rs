@@ -66,6 +66,7 @@ impl Level {
             step: None,
             place: None,
             yielded: false,
+            is_beside_parts: false,
         };
         match job.run(&mut worker) {
             StepEnd::Ended | StepEnd::Suspended => {}

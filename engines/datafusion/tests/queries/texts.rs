@@ -149,10 +149,10 @@ fn a_text_that_waits_for_its_turn_can_be_dropped() {
         assert_eq!(rows(&running.try_collect::<Vec<_>>().await.unwrap()), 1_000);
         assert_eq!(cpu.spawn_cpu(|| 1).await.unwrap(), 1);
         drop(waits);
-        until(|| low.metrics().queued == 0).await;
         drop(let_go);
         for planned in planning {
             planned.await.unwrap();
         }
+        until(|| low.metrics().queued == 0 && low.metrics().cancelled == 1).await;
     });
 }

@@ -53,7 +53,7 @@ pub struct CallSite {
     /// [`install`](crate::Handle::install).
     pub jobs: u64,
     /// Runs under way now, each of which keeps a thread. Those of
-    /// [`install`](crate::Handle::install) are not in it, nor those of a job that has waited
+    /// [`install`](crate::Handle::install) are not in it, nor those of a job that is polled
     /// [`in_cpu_context`](crate::in_cpu_context).
     pub running: u64,
     /// How long the longest of them has lasted. `None` if there is none. Of a site whose runs
