@@ -35,6 +35,7 @@ mod moved;
 mod passwords;
 mod readiness;
 mod service;
+mod shapes;
 #[path = "../streams/mod.rs"]
 mod streams;
 mod tenants_share;

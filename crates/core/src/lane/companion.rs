@@ -3,12 +3,13 @@
 //! A future that calls `tokio::spawn` on parts of itself (`in_cpu_context`), and a library that takes a
 //! Tokio handle (`Handle::tokio_handle`), need a runtime whose threads give way to the I/O lane as the
 //! workers do. Each priority has one from its first use on (`launcher.rs`): as many threads as workers,
-//! with their weight, stack and hooks, with timers, and without an I/O driver, unless the user sets one. What runs there are Tokio's
-//! tasks.
+//! with their weight, stack and hooks, with timers, and without an I/O driver unless the user sets one.
+//! What runs there are Tokio's tasks.
 //!
-//! **A job that has parts there runs beside them** ([`Steps`]), from its first poll in that context on: a
-//! part that wakes it does so within one runtime. From one thread pool to the other each batch of a query takes a wake-up
-//! of a thread, and queries take 12 % longer (22 of TPC-H, two cores).
+//! **A job that has parts there runs beside them** ([`Steps`]), from its first poll in that context on.
+//! It plans, and hands out parts, where they run, and a part that wakes it does so within one runtime.
+//! Between two pools of threads these are wake-ups, and queries take a tenth longer (those of TPC-H, on
+//! two cores).
 //!
 //! A shutdown closes the jobs first, and drops these tasks then. So a job that has parts there, and finds
 //! the lane open after its last step, has lost none of them (`task/step.rs`).

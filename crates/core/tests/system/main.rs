@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 mod cpu_mask;
 #[cfg(target_os = "linux")]
+mod forked;
+#[cfg(target_os = "linux")]
 mod out_of_threads;
 #[cfg(target_os = "linux")]
 mod policy;
