@@ -2,8 +2,8 @@
 //!
 //! `build` asks for the workers of `Normal`. A priority without jobs has none: the first job that is
 //! queued there asks for them, and so does `install`, which waits. A priority has a companion
-//! (`companion.rs`) once a call waits for it. The control thread gets the request, since it has the CPU mask and the
-//! signal mask of the thread that built the lane. It spawns the launcher, a thread that ends when the
+//! (`companion.rs`) once a call waits for it. The control thread gets the request, since it has the CPU
+//! mask and the signal mask of the thread that built the lane. It spawns the launcher, a thread that ends when the
 //! others are ready: to start them takes time, and user code runs meanwhile (`on_thread_start`). A
 //! request that comes while a launcher of the priority is under way has its answer when that ends.
 //!

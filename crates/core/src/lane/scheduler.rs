@@ -42,7 +42,7 @@ impl Schedule for Scheduler {
     fn enqueue_beside_parts(&self, job: Arc<dyn Runnable>, is_short: bool, key: Option<&Key>) {
         match self.level.companion() {
             Some(companion) => companion.spawn_steps(&self.level, job),
-            // The parts are at another priority.
+            // The system gave it no threads, and the job goes on without.
             None => self.enqueue(job, is_short, key),
         }
     }

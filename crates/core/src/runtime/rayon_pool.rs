@@ -24,7 +24,7 @@ impl CpuRuntime {
     /// | metrics, call sites, histograms, spans, the watch | do not see it |
     /// | a panic | is rayon's: `install` resumes it, and one in a `spawn` goes to the log |
     /// | blocking on it | is not checked: in async code `ThreadPool::install` blocks the thread |
-    /// | a shutdown | **waits until nobody holds the pool**, and the log says so. [`Remaining::threads`](crate::Remaining::threads) counts its threads. Drop the library first, or give the shutdown a limit |
+    /// | a shutdown | **waits until the last `Arc` of the pool is dropped**, and the log says so. [`Remaining::threads`](crate::Remaining::threads) counts its threads. Drop the library first, or give the shutdown a limit |
     ///
     /// The first call for a priority that is not in use starts its threads, and waits for their start hooks.
     ///

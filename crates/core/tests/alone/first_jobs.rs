@@ -20,29 +20,27 @@ const JOBS: usize = 100;
 fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
     let _limit = time_limit();
     let name = "first";
-    {
-        let lanes = lanes_with(1, |lane| lane.thread_name(name));
-        let low = lanes.cpu.handle().with_priority(Priority::Low);
-        let control = format!("{name}-control");
-        let wakes = || {
-            wait_until(|| threads::is_asleep(&control));
-            threads::sleeps(&control).into_values().sum::<u64>()
-        };
-        let before = wakes();
-        // The thread of `Low` is kept, so that all jobs are queued behind the first one.
-        let first = Stuck::start(&low);
-        let all_are_there = Barrier::new(SUBMITTERS);
-        std::thread::scope(|scope| {
-            for _ in 0..SUBMITTERS {
-                scope.spawn(|| {
-                    all_are_there.wait();
-                    (0..JOBS).for_each(|_| low.spawn_cpu(|| ()).detach());
-                });
-            }
-        });
-        assert_eq!(wakes(), before);
-        first.end();
-        low.spawn_cpu(|| ()).wait().unwrap();
-        assert_eq!(wakes(), before);
-    }
+    let lanes = lanes_with(1, |lane| lane.thread_name(name));
+    let low = lanes.cpu.handle().with_priority(Priority::Low);
+    let control = format!("{name}-control");
+    let wakes = || {
+        wait_until(|| threads::is_asleep(&control));
+        threads::sleeps(&control).into_values().sum::<u64>()
+    };
+    let before = wakes();
+    // The thread of `Low` is kept, so that all jobs are queued behind the first one.
+    let first = Stuck::start(&low);
+    let all_are_there = Barrier::new(SUBMITTERS);
+    std::thread::scope(|scope| {
+        for _ in 0..SUBMITTERS {
+            scope.spawn(|| {
+                all_are_there.wait();
+                (0..JOBS).for_each(|_| low.spawn_cpu(|| ()).detach());
+            });
+        }
+    });
+    assert_eq!(wakes(), before);
+    first.end();
+    low.spawn_cpu(|| ()).wait().unwrap();
+    assert_eq!(wakes(), before);
 }

@@ -128,18 +128,16 @@ fn a_high_job_does_not_wait_for_what_a_thread_helps_with() {
 
 #[test]
 fn a_lane_of_one_thread_has_no_help() {
-    {
-        let Lanes { cpu, io: _io } = sorted(1);
-        let (short, long) = (short(cpu.handle()), long(cpu.handle()));
-        let held = full(&long, 1);
-        let waits = short.spawn_cpu(thread_name);
-        let high = cpu.handle().with_priority(Priority::High);
-        (0..100).for_each(|_| high.spawn_cpu(|| ()).wait().unwrap());
-        assert!(!waits.is_finished());
-        held.into_iter().for_each(Stuck::end);
-        let name = waits.wait().unwrap();
-        assert!(!name.contains("high"), "{name}");
-    }
+    let Lanes { cpu, io: _io } = sorted(1);
+    let (short, long) = (short(cpu.handle()), long(cpu.handle()));
+    let held = full(&long, 1);
+    let waits = short.spawn_cpu(thread_name);
+    let high = cpu.handle().with_priority(Priority::High);
+    (0..100).for_each(|_| high.spawn_cpu(|| ()).wait().unwrap());
+    assert!(!waits.is_finished());
+    held.into_iter().for_each(Stuck::end);
+    let name = waits.wait().unwrap();
+    assert!(!name.contains("high"), "{name}");
 }
 
 /// The jobs that wait, and the one that calls for a thread, end with the lane.

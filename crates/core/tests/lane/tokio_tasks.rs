@@ -121,24 +121,27 @@ fn tokios_own_tasks_get_their_turn() {
     has_had.recv().unwrap();
 }
 
-/// Outside of the wrapper the current runtime is the I/O lane's, and Tokio gives the worker to one of its
-/// threads.
+/// Outside of the wrapper the current runtime is the I/O lane's, and Tokio gives the worker, the only one, to
+/// one of its threads.
 #[test]
 fn a_worker_that_a_job_gave_away_comes_back() {
     let _limit = time_limit();
     let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
     for _ in 0..100 {
-        let has_parts = beside_its_part();
-        let blocks = cpu.spawn(async {
-            has_parts.await;
-            tokio::task::block_in_place(|| ());
-            twolane_core::yield_now().await;
+        let (done, is_done) = mpsc::channel();
+        let blocks = lanes.cpu.spawn(async move {
+            beside_its_part().await;
+            tokio::task::block_in_place(|| is_done.recv().unwrap());
             thread_name()
         });
-        let [_, job, part] = cpu.spawn(beside_its_part()).wait().unwrap();
-        for name in [blocks.wait().unwrap(), job] {
-            assert!(name.starts_with("cpu-"), "{name}");
+        let later = lanes.cpu.spawn(async move {
+            let threads = beside_its_part().await;
+            done.send(()).unwrap();
+            threads
+        });
+        let [first, second, part] = later.wait().unwrap();
+        for name in [first, second, blocks.wait().unwrap()] {
+            assert!(name.starts_with("cpu-tokio-"), "{name}");
         }
         assert!(part.starts_with("cpu-tokio-") || part == "io", "{part}");
     }
