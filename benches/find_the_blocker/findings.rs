@@ -60,9 +60,12 @@ fn has_cause(stall: &Stall, planted: &str) -> bool {
 }
 
 /// The quota stops a thread of Tokio's blocking pool while it holds the pool's lock, and the
-/// route that calls `spawn_blocking` meanwhile waits for it: that is true, and not its fault.
+/// route that calls `spawn_blocking` meanwhile waits for it: that is true, and not its fault. Of one
+/// that no look has seen the call is not known.
 fn waits_for_a_stopped_thread(setting: Setting, stall: &Stall) -> bool {
-    setting.machine == Machine::Throttled && has_cause(stall, "blocks in futex")
+    let waits =
+        has_cause(stall, "blocks in futex") || stall.is_over() && has_cause(stall, "blocks");
+    setting.machine == Machine::Throttled && waits
 }
 
 pub fn are_all_reported(stalls: &[(Instant, Stall)]) -> bool {

@@ -35,6 +35,12 @@ impl History {
         self.0.back().is_none_or(|(at, _)| now - *at > KEPT)
     }
 
+    /// The last look before that, or else the first that is kept; and the last.
+    pub(crate) fn since(&self, begun: Instant) -> Option<[(Instant, Times); 2]> {
+        let before = self.before(begun).or(self.0.front().copied())?;
+        Some([before, *self.0.back()?])
+    }
+
     /// The last look before that.
     pub(crate) fn before(&self, begun: Instant) -> Option<(Instant, Times)> {
         let mut looks = self.0.iter().rev();
@@ -89,6 +95,7 @@ mod tests {
             on_cpu: ms(on_cpu),
             queued: ms(queued),
             slices: 1,
+            named: Duration::ZERO,
         }
     }
 

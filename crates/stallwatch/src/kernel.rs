@@ -18,6 +18,8 @@ pub(crate) struct Times {
     pub(crate) queued: Duration,
     /// How often it got a core.
     pub(crate) slices: u64,
+    /// In polls with names, as its record says. 0 if it was not asked.
+    pub(crate) named: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,7 @@ fn parse_schedstat(text: &str) -> Option<Times> {
         on_cpu: Duration::from_nanos(numbers.next()?.ok()?),
         queued: Duration::from_nanos(numbers.next()?.ok()?),
         slices: numbers.next()?.ok()?,
+        named: Duration::ZERO,
     };
     (times.slices > 0).then_some(times)
 }
@@ -171,7 +174,8 @@ mod tests {
             Times {
                 on_cpu,
                 queued,
-                slices: 2
+                slices: 2,
+                named: Duration::ZERO
             }
         );
         assert_eq!(parse_schedstat("0 0 0\n"), None);

@@ -21,7 +21,8 @@
 //! The watch also probes the runtime once a second, and more often while it is in use (`probe.rs`):
 //! it writes to a socket, or spawns a task, which notes where it is polled, and how long it waited
 //! ([`Watch::on_probe`]). Where a probe was polled is a worker of the runtime. A worker that waits in
-//! a system call, other than to park, is stuck in code that the watch does not know (`thread.rs`).
+//! a system call, other than to park, is stuck in code that the watch does not know (`thread.rs`);
+//! so is one that computes, and does not turn to the driver of sockets and timers (`unnamed.rs`).
 //!
 //! # Examples
 //!

@@ -38,7 +38,7 @@ pub struct Pool {
     pub(crate) remedy: &'static str,
     pub(crate) limit: Option<Duration>,
     pub(crate) can_await: bool,
-    pub(crate) offload: Option<&'static str>,
+    pub(crate) offload: Option<(&'static str, &'static str)>,
     /// What to do about work that waits, and whether that counts now.
     pub(crate) waits: Option<(&'static str, Count)>,
 }
@@ -146,7 +146,8 @@ impl Pool {
     }
 
     /// Sets the [remedy](crate::Stall::remedy) for polls of the runtime that compute: how this
-    /// pool is used. A sentence without a full stop.
+    /// pool is used. `if_spawned` is what a report of code without a name says besides: what to do if work of
+    /// this pool has spawned it. Both are sentences without a full stop.
     ///
     /// # Examples
     ///
@@ -154,13 +155,13 @@ impl Pool {
     /// use stallwatch::{Pool, Watch};
     ///
     /// let pool = Pool::new("Cut it into smaller slices")
-    ///     .offload_by("Compute in `pool.run(move || ..).await?`");
+    ///     .offload_by("Compute in `pool.run(move || ..).await?`", "In the pool, spawn by `pool.spawn`");
     /// let watch = Watch::new().pool(&pool);
     /// # let _ = watch;
     /// ```
     #[must_use]
-    pub fn offload_by(self, remedy: &'static str) -> Self {
-        let offload = Some(remedy);
+    pub fn offload_by(self, remedy: &'static str, if_spawned: &'static str) -> Self {
+        let offload = Some((remedy, if_spawned));
         Self { offload, ..self }
     }
 

@@ -46,8 +46,8 @@ pub(crate) struct Probes {
     task_sent: Option<Instant>,
     has_io_driver: Arc<AtomicBool>,
     socket: Option<Socket>,
-    /// When the probe was sent that is late, and the parks of the workers at the look that found it so.
-    late: Option<(Instant, Vec<u64>)>,
+    /// Of the last second: when each was sent, and how long it has waited.
+    waits: Vec<(Instant, Duration)>,
 }
 
 impl Probes {
@@ -57,6 +57,8 @@ impl Probes {
             Some(Err(TryRecvError::Disconnected)) => Err(()),
             Some(Ok(lag)) => {
                 self.lag = None;
+                self.waits
+                    .extend(self.sent.map(|sent| (sent, lag.waited())));
                 Ok(Some(lag))
             }
             _ if self.socket.as_ref().is_some_and(Socket::is_gone) => Err(()),
@@ -68,24 +70,21 @@ impl Probes {
         self.lag.is_some()
     }
 
-    /// When the probe was sent that has waited for twice the limit, if a worker has neither parked
-    /// nor gone on since the look that found it late.
-    pub(crate) fn late(&mut self, now: Instant, limit: Duration, parks: &[u64]) -> Option<Instant> {
-        let is_late = |sent: &Instant| now - *sent >= limit;
-        let sent = self.sent.filter(is_late).filter(|_| self.is_under_way());
-        if self.late.as_ref().map(|(sent, _)| *sent) != sent {
-            self.late = sent.map(|sent| (sent, parks.to_vec()));
-            return None;
-        }
-        let (sent, before) = self.late.as_ref()?;
-        let waits = now - *sent >= 2 * limit;
-        (waits && have_stood_still(before, parks) > 0).then_some(*sent)
+    /// Whether those of the last second have waited for twice the limit in all, without those that waited
+    /// for less than a tenth of it, or a millisecond.
+    pub(crate) fn are_late(&mut self, (now, limit): (Instant, Duration)) -> bool {
+        self.waits.retain(|(sent, _)| now - *sent < IDLE);
+        let waits = self.waits.iter().map(|(_, waited)| *waited);
+        let under_way = self.sent.filter(|_| self.is_under_way());
+        let all = waits.chain(under_way.map(|sent| now - sent));
+        let least = (limit / 10).max(Duration::from_millis(1));
+        all.filter(|waited| *waited >= least).sum::<Duration>() >= 2 * limit
     }
 
     /// Whether one more look may tell why the one under way waits: not if that has lasted for a second.
-    pub(crate) fn is_late(&self, now: Instant) -> bool {
-        let late = self.late.as_ref();
-        late.is_some_and(|(sent, _)| now - *sent < IDLE)
+    pub(crate) fn is_late(&self, (now, limit): (Instant, Duration)) -> bool {
+        let waits = |sent| (limit..IDLE).contains(&(now - sent));
+        self.is_under_way() && self.sent.is_some_and(waits)
     }
 
     pub(crate) fn send(
@@ -126,13 +125,6 @@ pub(crate) fn parks(runtime: &Handle) -> Vec<u64> {
     workers
         .map(|worker| metrics.worker_park_unpark_count(worker))
         .collect()
-}
-
-/// How many workers have neither parked nor gone on in between.
-pub(crate) fn have_stood_still(before: &[u64], now: &[u64]) -> usize {
-    let workers = before.iter().zip(now);
-    let still = workers.filter(|(before, now)| before == now && *now % 2 == 0);
-    still.count()
 }
 
 fn spawn(runtime: &Handle, polled: Sender<Lag>, seen: Seen, has_io_driver: Arc<AtomicBool>) {
@@ -239,5 +231,44 @@ mod socket {
         pub(super) fn send(&self, _polled: Sender<Lag>) {
             match *self {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(25);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// At a second: of probes that were sent each 50 ms and waited so long, and of one that is under way,
+    /// when it was sent.
+    fn are_late(waited: u64, under_way: Option<u64>) -> bool {
+        let begin = Instant::now();
+        let (_polled, lag) = mpsc::channel();
+        let waits = (0..20).map(|nth| (begin + ms(50 * nth), ms(waited)));
+        let mut probes = Probes {
+            lag: under_way.map(|_| lag),
+            sent: under_way.map(|sent| begin + ms(sent)),
+            waits: waits.collect(),
+            ..Probes::default()
+        };
+        probes.are_late((begin + ms(1_000), LIMIT))
+    }
+
+    #[test]
+    fn waits_of_a_second_add_up() {
+        assert!(are_late(3, None));
+        // Those that waited for less than a tenth of the limit do not count.
+        assert!(!are_late(2, None));
+    }
+
+    #[test]
+    fn the_one_under_way_counts() {
+        assert!(are_late(2, Some(950)));
+        assert!(!are_late(2, Some(951)));
     }
 }

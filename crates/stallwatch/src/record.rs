@@ -99,6 +99,8 @@ pub(crate) struct Record {
     inner: AtomicU32,
     /// Nanoseconds from `EPOCH`, or 0.
     deadline: AtomicU64,
+    /// Nanoseconds in polls and spans that are over.
+    named: atomic::AtomicU64,
     /// Polls that took [`long`], the last one first.
     ended: Mutex<VecDeque<Ended>>,
     /// The number of the last probe of a watch that ran on this thread, or 0.
@@ -172,6 +174,16 @@ impl Record {
 
     pub(crate) fn end(&self) {
         self.count_on();
+    }
+
+    /// To be called before the end of a poll.
+    pub(crate) fn add_named(&self, took: Duration) {
+        let named = self.named() + took;
+        self.named.store(named.as_nanos() as u64, Relaxed);
+    }
+
+    pub(crate) fn named(&self) -> Duration {
+        Duration::from_nanos(self.named.load(Relaxed))
     }
 
     /// To be called before the end of a poll that took [`long`].

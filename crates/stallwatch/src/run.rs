@@ -23,6 +23,7 @@ use crate::probe::{Probes, parks};
 use crate::record;
 use crate::stall::Stall;
 use crate::thread::{Thread, View};
+use crate::unnamed::{Turns, does_harm};
 use crate::watcher::{Shared, Watcher};
 use crate::watching::Watching;
 
@@ -63,6 +64,7 @@ pub(crate) struct Run {
     alert: Option<Instant>,
     /// Of each worker, at the last look.
     parks: Vec<u64>,
+    turns: Turns,
 }
 
 impl Run {
@@ -80,6 +82,7 @@ impl Run {
             looked: Instant::now(),
             alert: None,
             parks: Vec::new(),
+            turns: Turns::default(),
         }
     }
 
@@ -115,7 +118,8 @@ impl Run {
                 (self.parks.clone(), in_epoll.collect())
             };
             self.probes.send(&self.runtime, now, is_idle, seen);
-            let is_late = self.is_multi_thread() && self.probes.is_late(now);
+            let pace = (now, self.settings.threshold);
+            let is_late = self.is_multi_thread() && self.probes.is_late(pace);
             let is_alert = self.alert.is_some_and(|until| now < until);
             let is_close = is_alert || is_late || self.threads.values().any(Thread::is_suspect);
             thread::park_timeout(match is_close {
@@ -144,13 +148,9 @@ impl Run {
     fn is_idle(&mut self) -> bool {
         /// A worker goes on, polls the probe and parks, and may wake another one.
         const OF_A_PROBE: u64 = 4;
-        let parks = parks(&self.runtime);
-        let before = mem::replace(&mut self.parks, parks);
-        let moved = before
-            .iter()
-            .zip(&self.parks)
-            .map(|(before, now)| now - before);
-        let moved: u64 = moved.sum();
+        let before = mem::replace(&mut self.parks, parks(&self.runtime));
+        let workers = before.iter().zip(&self.parks);
+        let moved: u64 = workers.map(|(before, now)| now - before).sum();
         let is_awake = self.parks.iter().any(|parks| parks % 2 == 0);
         // A `current_thread` runtime that nobody drives polls no probe.
         let is_driven = self.is_multi_thread() || !self.probes.is_under_way();
@@ -164,17 +164,26 @@ impl Run {
 
     fn look(&mut self, now: Instant, is_idle: bool) -> Vec<Stall> {
         let oldest = self.oldest_probe_of_a_worker();
-        let late_probe = self.probes.late(now, self.settings.threshold, &self.parks);
+        let io = self.runtime.id();
+        let is_in_poll = |thread: &Thread| thread.is_in_poll(io, thread.has_probed_since(oldest));
+        let threshold = self.settings.threshold;
+        let late = self.probes.are_late((now, threshold));
+        let is_told = self.is_multi_thread() && !self.threads.values().any(is_in_poll);
+        if !is_told {
+            self.turns = Turns::default();
+        }
+        let metrics = is_told.then(|| self.runtime.metrics());
+        let stand = metrics.and_then(|metrics| self.turns.stand_since(now, &metrics));
         let view = View {
             now,
-            threshold: self.settings.threshold,
-            runtime: self.runtime.id(),
+            threshold,
+            runtime: io,
             is_multi_thread: self.is_multi_thread(),
             pools: &self.settings.pools,
             in_time: self.in_time,
             parks: self.parks.clone(),
-            in_polls: self.threads_in_polls(oldest),
-            late_probe,
+            stand_since: stand,
+            harm_since: stand.filter(|stand| does_harm(now - *stand, threshold, late)),
         };
         let all_park = view.parks.iter().all(|parks| parks % 2 == 1);
         let mut stalls = Vec::new();
@@ -210,13 +219,6 @@ impl Run {
         probes.sort_unstable_by(|one, other| other.cmp(one));
         probes.truncate(self.runtime.metrics().num_workers());
         probes.last().copied()
-    }
-
-    fn threads_in_polls(&self, oldest: Option<u64>) -> usize {
-        let is_in_poll = |thread: &&Thread| {
-            thread.is_in_poll(self.runtime.id(), thread.has_probed_since(oldest))
-        };
-        self.threads.values().filter(is_in_poll).count()
     }
 
     fn report(&mut self, stall: &Stall) {

@@ -110,6 +110,7 @@ impl Own {
     fn end(&self) {
         if let Some(begun) = self.begun.get() {
             let took = begun.elapsed();
+            self.record.add_named(took);
             if took >= record::long() {
                 self.record.keep(begun, took, self.runtime.get());
             }

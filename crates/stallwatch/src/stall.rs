@@ -49,11 +49,8 @@ const OFFLOAD: &str = "Compute in `tokio::task::spawn_blocking(move || ..).await
 
 const CALL_ELSEWHERE: &str = "Call it in `tokio::task::spawn_blocking(move || ..).await?`";
 
-const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, \
+const HAVE_ITS_NAME: &str = ". To have its name: `WatchLayer` around the service, \
     `watch(..)` around a future, or the layer `SpanWatch`";
-
-const SPAWNED: &str =
-    "Is it a `tokio::spawn` of a job? Spawn by the handle of the job's pool there";
 
 /// A poll that keeps a thread from its other tasks for longer than the threshold.
 ///
@@ -87,8 +84,8 @@ pub struct Stall {
     pub(crate) thread: String,
     /// Whose work it is. `None`: a poll of the runtime.
     pub(crate) pool: Option<Pool>,
-    /// What to do about a poll that computes, if there is a pool that says so.
-    pub(crate) offload: Option<&'static str>,
+    /// What to do about a poll that computes, and if a job has spawned it: if there is a pool that says so.
+    pub(crate) offload: Option<(&'static str, &'static str)>,
     pub(crate) cause: Cause,
     pub(crate) since: Instant,
     pub(crate) lasted: Duration,
@@ -254,7 +251,7 @@ impl Stall {
     pub fn remedy(&self) -> Cow<'static, str> {
         let if_it_computes = match &self.pool {
             Some(pool) => pool.remedy,
-            None => self.offload.unwrap_or(OFFLOAD),
+            None => self.offload.map_or(OFFLOAD, |(remedy, _)| remedy),
         };
         let without_limit = self.pool.as_ref().filter(|pool| pool.limit.is_none());
         let waits = without_limit.and_then(|pool| pool.waits.as_ref());
@@ -299,8 +296,10 @@ impl fmt::Display for Stall {
         }
         let others = if self.is_of_pool() { "jobs" } else { "tasks" };
         let ms = self.lasted.as_millis();
+        let is_unnamed = self.culprit.is_none() && self.cause == Cause::Computes;
         let (until, wait) = match self.is_over {
             true => (", until it ended,", "waited"),
+            false if is_unnamed => (" now, in one poll or in many,", "wait"),
             false => (" now", "wait"),
         };
         write!(
@@ -310,12 +309,9 @@ impl fmt::Display for Stall {
             escaped(&self.thread),
             self.remedy()
         )?;
-        match self.culprit {
-            Some(_) => Ok(()),
-            None if self.offload.is_some() && self.cause == Cause::Computes => {
-                write!(f, ". {SPAWNED}. {HAVE_ITS_NAME}")
-            }
-            None => write!(f, ". {HAVE_ITS_NAME}"),
+        if let Some((_, if_spawned)) = self.offload.filter(|_| is_unnamed) {
+            write!(f, ". {if_spawned}")?;
         }
+        f.write_str(self.culprit.as_ref().map_or(HAVE_ITS_NAME, |_| ""))
     }
 }

@@ -5,11 +5,11 @@
 //! calls**. A worker with nothing to do waits in few of them. If it waits in another one for
 //! longer than twice the threshold, what it polls has made that call.
 //!
-//! A thread in `block_in_place` is no worker. Tokio counts how often each worker has parked: if
-//! none of them has stood still since the call was first seen, the call is on no worker. A worker
-//! that stands still in a poll that is watched would hide that, so while there is one, nothing is
-//! said of such calls. A `current_thread` runtime stands still, too, while its thread has left
-//! `block_on`: there nothing is said of them either.
+//! A thread in `block_in_place` is no worker. Tokio counts how often each worker has parked, and for how
+//! long it was busy: if each of them has gone on since the call was first seen (`unnamed.rs`), the call is
+//! on no worker. A worker that stands still in a poll that is watched would hide that, so while there is
+//! one, nothing is said of such calls. A `current_thread` runtime stands still, too, while its thread has
+//! left `block_on`: there nothing is said of them either.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,10 +21,9 @@ use crate::detect::{Detector, Kernel, Stuck, What};
 use crate::ended::{self, History};
 use crate::kernel::{Doing, ThreadFiles, Times};
 use crate::pool::Pool;
-use crate::probe::have_stood_still;
 use crate::record::{Activity, Ended, Kind, Record};
 use crate::stall::{Cause, Stall};
-use crate::unnamed::Unnamed;
+use crate::unnamed::{LONG, computed};
 
 /// How long work may wait in one call, if it may compute as long as it likes.
 const MAY_WAIT: Duration = Duration::from_secs(1);
@@ -40,20 +39,16 @@ pub(crate) struct View<'a> {
     pub(crate) in_time: Instant,
     /// Of each worker: how often it has parked and gone on. Odd while it is parked.
     pub(crate) parks: Vec<u64>,
-    /// How many threads of the runtime are inside of polls that are watched.
-    pub(crate) in_polls: usize,
-    /// When the probe was sent that waits for too long, if there is one.
-    pub(crate) late_probe: Option<Instant>,
+    /// Since when a worker has not turned to the driver, if that may be for code that is not watched: not
+    /// while a thread of the runtime is inside of a poll that is.
+    pub(crate) stand_since: Option<Instant>,
+    /// The same, if it does harm.
+    pub(crate) harm_since: Option<Instant>,
 }
 
 impl View<'_> {
     fn pool(&self, kind: Kind) -> Option<&Pool> {
         self.pools.iter().find(|pool| pool.kind == kind)
-    }
-
-    /// How many workers have neither parked nor gone on since these counts.
-    pub(crate) fn have_stood_still(&self, since: &[u64]) -> usize {
-        have_stood_still(since, &self.parks)
     }
 }
 
@@ -68,9 +63,10 @@ pub(crate) struct Thread {
     seen: u64,
     ended: u64,
     /// The last call in code that is not watched: how often the thread had got a core by then, and
-    /// the parks of all workers when it was first seen. None, if it is on no worker.
-    call: (u64, Vec<u64>),
-    unnamed: Unnamed,
+    /// the look that saw it first. None, if it is on no worker.
+    call: (u64, Option<Instant>),
+    /// The last look that found it to compute in such code.
+    told: Option<Instant>,
 }
 
 impl Kernel for Option<ThreadFiles> {
@@ -92,8 +88,8 @@ impl Thread {
             history: History::default(),
             seen: 0,
             ended: 0,
-            call: (0, Vec::new()),
-            unnamed: Unnamed::default(),
+            call: (0, None),
+            told: None,
         }
     }
 
@@ -186,7 +182,8 @@ impl Thread {
             return;
         }
         if let Some(times) = self.files.times() {
-            self.history.add(now, times);
+            let named = self.record.named();
+            self.history.add(now, Times { named, ..times });
         }
     }
 
@@ -215,11 +212,12 @@ impl Thread {
             (None, _) if is_worker => (self.call(view).map(What::Call), 2 * view.threshold),
             (None, _) => (None, view.threshold),
         };
-        let is_explained = view.in_polls > 0 || !view.is_multi_thread;
-        let probe = view.late_probe.filter(|_| is_worker && !is_explained);
-        let (pace, count) = ((view.now, view.threshold), self.record.count());
-        let times = || self.files.times();
-        let unnamed = self.unnamed.look(pace, count, probe, &self.history, times);
+        let is_told = self.told.is_some_and(|at| view.now - at < LONG);
+        let harm = view
+            .harm_since
+            .filter(|_| is_worker && activity.is_none() && !is_told);
+        let unnamed = harm.and_then(|stand| computed(stand, view.threshold, &self.history));
+        self.told = unnamed.as_ref().map(|_| view.now).or(self.told);
         let named = self.detector.look(view.now, what, limit, &mut self.files);
         Some(self.stall(view, activity, named.or(unnamed)?))
     }
@@ -250,13 +248,11 @@ impl Thread {
     /// The call that a worker waits in, in code that is not watched: how often it had got a core
     /// by then. While that number stays, so does the call.
     fn call(&mut self, view: &View) -> Option<u64> {
-        let is_any_in_a_call =
-            |since: &[u64]| view.in_polls == 0 && view.have_stood_still(since) > 0;
+        // If not, it is None for good, while the call lasts: this thread is no worker.
+        let stands_since = |seen: &Instant| view.stand_since.is_some_and(|stand| stand <= *seen);
+        self.call.1 = self.call.1.filter(stands_since);
         // Mostly all are parked, and their files need not be read.
-        if !view.is_multi_thread || !is_any_in_a_call(&view.parks) {
-            self.call.1.clear();
-            return None;
-        }
+        view.stand_since?;
         let doing = self.files.doing()?;
         if doing.may_be_parked() || !matches!(doing, Doing::Waits(Some(_))) {
             return None;
@@ -264,14 +260,9 @@ impl Thread {
         // After the state, so that the next look finds another number if this is another call.
         let slices = self.files.times()?.slices;
         if self.call.0 != slices {
-            self.call = (slices, view.parks.clone());
+            self.call = (slices, Some(view.now));
         }
-        if !is_any_in_a_call(&self.call.1) {
-            // For good, while the call lasts: this thread is no worker.
-            self.call.1.clear();
-            return None;
-        }
-        Some(slices)
+        self.call.1.map(|_| slices)
     }
 
     fn stall(&self, view: &View, activity: Option<Activity>, stuck: Stuck) -> Stall {

@@ -1,116 +1,146 @@
-//! [`Unnamed`]: does code without a name compute on a worker, while a probe waits for the runtime?
+//! Does code without a name compute on a worker, and keep the runtime from its sockets and timers?
 //!
-//! Such code says nothing of itself: a poll of it cannot be told from many short ones. But a probe that
-//! waits for twice the threshold, while a worker does not park, tells that no worker had a turn for it,
-//! and the kernel tells how long each of them has computed since it was sent. So a worker is blamed, once
-//! for a probe, if that is the threshold or more, and nothing with a name has begun or ended on it
-//! meanwhile. While a thread of the runtime is in a poll with a name, that may be what the probe waits
-//! for, and nobody is blamed; nor is the thread of a `current_thread` runtime, which may compute outside
-//! of `block_on`. On a full machine the thread that takes over the worker of one in `block_in_place` may
-//! begin that late: then the one in there is blamed.
+//! Such code says nothing of itself: a long poll of it cannot be told from many short ones. A worker of Tokio
+//! turns to the driver of sockets and timers when it has no task left, and after each 61 tasks. While it does
+//! not, it *stands*. (One with many polls of some 10 µs turns to it each millisecond. It is busy, and computes
+//! nothing.) It does harm in two cases:
 //!
-//! As in `detect.rs`, only what the thread itself has computed counts: on a machine that is full, a
-//! probe is late without it.
+//! - it stands for the threshold, and **probes are late**: what they have waited in the last second adds up to
+//!   twice the threshold (`probe.rs`);
+//! - it stands for a second. Another worker may be free meanwhile, and no probe late.
+//!
+//! Which thread that is Tokio does not tell. So each worker is blamed that has computed for three quarters of
+//! that time, as far as it had a core, without its polls that have a name ([`computed`]). While a
+//! thread of the runtime is in a poll with a name, that may be what the probe waits for, and nobody is blamed;
+//! nor is the thread of a `current_thread` runtime, which may compute outside of `block_on`. On a full machine
+//! the thread that takes over the worker of one in `block_in_place` may begin late: then the one in there is
+//! blamed.
+//!
+//! As in `detect.rs`, only what the thread itself has computed counts: on a machine that is full, a probe is
+//! late without it.
 
+use std::mem;
 use std::time::{Duration, Instant};
+
+use tokio::runtime::RuntimeMetrics;
 
 use crate::detect::Stuck;
 use crate::ended::History;
-use crate::kernel::Times;
 use crate::stall::Cause;
 
+/// So long a worker may stand if no probe is late; and so often a thread is blamed.
+pub(crate) const LONG: Duration = Duration::from_secs(1);
+
+/// When each worker has last turned to the driver.
 #[derive(Debug, Default)]
-pub(crate) struct Unnamed {
-    /// The count of the record, and the look that found it first.
-    count: u64,
-    since: Option<Instant>,
-    /// When the probe was sent for which it was blamed.
-    told: Option<Instant>,
+pub(crate) struct Turns {
+    /// How often it has parked and gone on (odd while it is parked), and for how long it was busy, to which
+    /// Tokio adds each time that it parks or has run 61 tasks; and the look that found these first.
+    workers: Vec<((u64, Duration), Instant)>,
 }
 
-impl Unnamed {
-    /// A look at a worker whose record has this count. `probe`: when the one was sent that is late and
-    /// not explained.
-    pub(crate) fn look(
-        &mut self,
-        (now, threshold): (Instant, Duration),
-        count: u64,
-        probe: Option<Instant>,
-        history: &History,
-        times: impl FnOnce() -> Option<Times>,
-    ) -> Option<Stuck> {
-        if self.since.is_none() || self.count != count {
-            (self.count, self.since) = (count, Some(now));
+impl Turns {
+    /// Since when the worker stands that is the first to. `None`: all are parked.
+    pub(crate) fn stand_since(&mut self, now: Instant, of: &RuntimeMetrics) -> Option<Instant> {
+        self.workers
+            .resize(of.num_workers(), ((0, Duration::ZERO), now));
+        for (worker, (turn, at)) in self.workers.iter_mut().enumerate() {
+            let parks = of.worker_park_unpark_count(worker);
+            let new = (parks, of.worker_total_busy_duration(worker));
+            if mem::replace(turn, new) != new {
+                *at = now;
+            }
         }
-        let sent = probe.filter(|sent| self.told != Some(*sent))?;
-        let since = self.since.max(Some(sent))?;
-        if now - since < threshold {
-            return None;
-        }
-        let (looked, before) = history.before(since)?;
-        let computed = times()?.on_cpu.saturating_sub(before.on_cpu);
-        // What it may have computed before.
-        let own = computed.saturating_sub(since - looked);
-        if own < threshold {
-            return None;
-        }
-        self.told = Some(sent);
-        let cause = Cause::Computes;
-        Some(Stuck { since, own, cause })
+        let awake = self.workers.iter().filter(|((parks, _), _)| parks % 2 == 0);
+        awake.map(|(_, at)| *at).min()
     }
+}
+
+/// Whether a worker does harm that stands for so long.
+pub(crate) fn does_harm(stands: Duration, threshold: Duration, are_probes_late: bool) -> bool {
+    stands >= threshold && (are_probes_late || stands >= LONG)
+}
+
+/// Whether a thread has computed since then, as far as its looks are kept, up to the last of them.
+pub(crate) fn computed(stand: Instant, threshold: Duration, history: &History) -> Option<Stuck> {
+    let [(looked, before), (now, after)] = history.since(stand)?;
+    let since = stand.max(looked);
+    let named = after.named.saturating_sub(before.named);
+    // What came before is at most the time up to it.
+    let others = before.on_cpu + named + (since - looked);
+    let own = after.on_cpu.saturating_sub(others);
+    let queued = after.queued.saturating_sub(before.queued);
+    let could = (now - since).saturating_sub(queued);
+    let cause = Cause::Computes;
+    (own >= threshold && 4 * own >= 3 * could).then_some(Stuck { since, own, cause })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const THRESHOLD: Duration = Duration::from_millis(25);
+    use crate::kernel::Times;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
     }
 
-    /// Looks each 10 ms at a worker that computes for so many milliseconds in between: what is told at
-    /// which. `probe`: the look at which it is sent, which is not answered. `count`: at each look.
-    fn told(probe: u64, computes: u64, count: impl Fn(u64) -> u64) -> Vec<(u64, u128)> {
+    /// Of looks each 10 ms, a hundred: between two it computes for so many milliseconds, so many of them in
+    /// polls with a name, and waits for a core for so many.
+    fn told(computes: u64, named: u64, queued: u64) -> Option<u128> {
         let begin = Instant::now();
-        let (mut unnamed, mut history) = (Unnamed::default(), History::default());
-        let look = |nth: u64| {
-            let (now, on_cpu) = (begin + ms(10 * nth), ms(computes * nth));
+        let mut history = History::default();
+        for look in 0..=100 {
+            let (on_cpu, named, queued) = (computes * look, named * look, queued * look);
             let times = Times {
-                on_cpu,
+                on_cpu: ms(on_cpu),
+                named: ms(named),
+                queued: ms(queued),
                 ..Times::default()
             };
-            history.add(now, times);
-            let sent = begin + ms(10 * probe);
-            let late = (now >= sent + THRESHOLD).then_some(sent);
-            let found = unnamed.look((now, THRESHOLD), count(nth), late, &history, || Some(times));
-            found.map(|stuck| (nth, stuck.own.as_millis()))
+            history.add(begin + ms(10 * look), times);
+        }
+        let found = computed(begin + ms(500), ms(25), &history);
+        found.map(|stuck| stuck.own.as_millis())
+    }
+
+    #[test]
+    fn who_computes_while_it_can_is_told() {
+        assert_eq!(told(10, 0, 0), Some(500));
+        assert_eq!(told(8, 0, 0), Some(400));
+        assert_eq!(told(7, 0, 0), None);
+        // It has a third of a core.
+        assert_eq!(told(3, 0, 6), Some(150));
+        // It has none.
+        assert_eq!(told(0, 0, 10), None);
+    }
+
+    #[test]
+    fn who_does_in_polls_with_a_name_is_not() {
+        assert_eq!(told(10, 2, 0), Some(400));
+        assert_eq!(told(10, 3, 0), None);
+        // They wait.
+        assert_eq!(told(4, 10, 0), None);
+    }
+
+    #[test]
+    fn what_was_before_does_not_count() {
+        let begin = Instant::now();
+        let mut history = History::default();
+        let mut look = |at, on_cpu| {
+            let on_cpu = ms(on_cpu);
+            let times = Times::default();
+            history.add(begin + ms(at), Times { on_cpu, ..times });
+            computed(begin + ms(190), ms(25), &history).map(|stuck| stuck.own.as_millis())
         };
-        (0..20).filter_map(look).collect()
+        assert_eq!(look(0, 0), None);
+        assert_eq!(look(250, 190), None);
+        assert_eq!(look(290, 290), Some(100));
     }
 
     #[test]
-    fn who_computes_while_a_probe_waits_is_told_once() {
-        assert_eq!(told(2, 10, |_| 4), [(5, 30)]);
-        // It has half of a core.
-        assert_eq!(told(2, 5, |_| 4), [(7, 25)]);
-    }
-
-    #[test]
-    fn nobody_is_while_no_probe_waits() {
-        assert_eq!(told(100, 10, |_| 4), []);
-    }
-
-    #[test]
-    fn who_has_no_core_is_not() {
-        assert_eq!(told(2, 1, |_| 4), []);
-    }
-
-    /// The time counts from the look after it.
-    #[test]
-    fn what_has_a_name_is_not() {
-        assert_eq!(told(2, 10, |nth| nth / 2), []);
-        assert_eq!(told(2, 10, |nth| if nth < 4 { 2 } else { 4 }), [(7, 30)]);
+    fn a_worker_may_stand_for_a_second_if_no_probe_is_late() {
+        let does_harm = |stands, late| does_harm(ms(stands), ms(25), late);
+        assert!(does_harm(25, true) && !does_harm(24, true));
+        assert!(does_harm(1_000, false) && !does_harm(999, false));
     }
 }

@@ -26,7 +26,7 @@ const LEAST: Duration = Duration::from_millis(1);
 /// |---|---|---|
 /// | [`watch`](crate::watch), [`enter`](crate::enter), `WatchLayer` | named | named, with the call |
 /// | a span, and `SpanWatch` | named | named, with the call |
-/// | nothing | reported without a name while a probe waits for it; not on a `current_thread` runtime | reported without a name, with the call; not if it waits for a lock, and not on a `current_thread` runtime |
+/// | nothing | reported without a name if it [keeps the runtime from its sockets](Watch::threshold); not on a `current_thread` runtime | reported without a name, with the call; not if it waits for a lock, and not on a `current_thread` runtime |
 ///
 /// Spans and code without a name are only seen on threads that the watch knows to be workers,
 /// since a probe ran there. This takes some seconds.
@@ -91,8 +91,10 @@ impl Watch {
     /// that run or end while the process has no file descriptor left: what the kernel tells of a
     /// thread is in files.
     ///
-    /// Code without a name has twice the time, and is reported only while it lasts: a call, and what
-    /// computes while a probe waits, which may be many short polls.
+    /// Code without a name is reported only while it lasts. A call has twice the time. What computes, in one
+    /// poll or in many, is reported if its worker has not asked for the events of sockets and timers for the
+    /// threshold, and probes are late: those of the last second have waited for twice the threshold in all.
+    /// Or if it has not asked for a second, or for the threshold if that is longer.
     ///
     /// At least 1 ms: with less, [`start`](Self::start) fails.
     ///
@@ -115,7 +117,8 @@ impl Watch {
         self
     }
 
-    /// Adds a hook that the watch's thread calls once for each stall: while it lasts, or soon after.
+    /// Adds a hook that the watch's thread calls once for each stall: while it lasts, or soon after. Of code without a name that computes, once
+    /// a second at most for each thread.
     ///
     /// It is called for those, too, that are not logged because there were too many. While it
     /// runs, the watch does not look: send what takes long to another thread. A panic of

@@ -13,11 +13,16 @@ const URGENT_CLOSURE: usize = 2;
 
 pub(super) fn watched_jobs() -> [Pool; 3] {
     // One that computes for this long without a pause holds up the jobs of its thread.
-    let futures =
-        Pool::new("Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`")
-            .with_limit(Duration::from_millis(100))
-            .of_futures()
-            .offload_by("Compute on the CPU lane: `cpu.spawn_cpu(move || ..).await?`");
+    let futures = Pool::new(
+        "Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`",
+    )
+    .with_limit(Duration::from_millis(100))
+    .of_futures()
+    .offload_by(
+        "Compute on the CPU lane: `cpu.spawn_cpu(move || ..).await?`",
+        "If a job has spawned it by `tokio::spawn`: call `Handle::spawn` there, or wrap the \
+                 job's future in `in_cpu_context`",
+    );
     // Computing is what they are for, unless nothing waits for them any more.
     let closures = Pool::new(
         "Its deadline has passed: ask `job.checkpoint()?` in its loop (`spawn_cpu_with`)",

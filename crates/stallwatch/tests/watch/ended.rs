@@ -23,7 +23,7 @@ use crate::wait::{has_thread, wait_until};
 const THRESHOLD: Duration = Duration::from_millis(2);
 
 /// Of CPU time: whatever else the machine does, that is its own.
-fn compute(ms: i64) {
+pub(crate) fn compute(ms: i64) {
     let now = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);
         now.tv_sec * 1_000_000 + now.tv_nsec / 1_000

@@ -47,9 +47,13 @@ fn a_place_in_the_source_is_a_name() {
 fn what_blocks_is_named_with_its_call() {
     each_flavor(|mut watched| {
         let (read, let_go) = blocks();
-        let stall = watched.until_told(Some("a file"), let_go, |watched| {
-            watched.spawn_and_wait(watch(async { read() }).named("a file"));
-        });
+        let stall = watched.until_told(
+            |stall| stall.culprit() == Some("a file"),
+            let_go,
+            |watched| {
+                watched.spawn_and_wait(watch(async { read() }).named("a file"));
+            },
+        );
         assert_eq!(*stall.cause(), Cause::Blocks(Some("read")));
         assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
 
@@ -63,10 +67,14 @@ fn what_blocks_is_named_with_its_call() {
             assert!(wait.recv().is_err());
         });
         is_held.recv().unwrap();
-        let stall = watched.until_told(Some("a lock"), let_go, |watched| {
-            let locks = async move { drop(lock.lock().unwrap()) };
-            watched.spawn_and_wait(watch(locks).named("a lock"));
-        });
+        let stall = watched.until_told(
+            |stall| stall.culprit() == Some("a lock"),
+            let_go,
+            |watched| {
+                let locks = async move { drop(lock.lock().unwrap()) };
+                watched.spawn_and_wait(watch(locks).named("a lock"));
+            },
+        );
         assert_eq!(*stall.cause(), Cause::Blocks(Some("futex")));
         assert!(stall.remedy().contains("lock"), "{stall}");
     });

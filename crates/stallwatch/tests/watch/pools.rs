@@ -15,7 +15,7 @@ use crate::setting::{blocks, watched_as};
 
 fn pool() -> Pool {
     let pool = Pool::new("Cut it").with_limit(Duration::from_millis(200));
-    pool.offload_by("Give it to the pool")
+    pool.offload_by("Give it to the pool", "Spawn by the pool")
 }
 
 /// Has a thread of the pool do it.

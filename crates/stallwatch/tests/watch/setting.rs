@@ -118,13 +118,13 @@ impl Watched {
     /// Runs what blocks until `let_go` is dropped: once its stall is told.
     pub(crate) fn until_told(
         &mut self,
-        name: Option<&'static str>,
+        is_it: impl Fn(&Stall) -> bool + Send + 'static,
         let_go: impl Send + 'static,
         run: impl FnOnce(&Self),
     ) -> Stall {
         let stalls = mem::replace(&mut self.stalls, mpsc::channel().1);
         let release = thread::spawn(move || {
-            let stall = stalls.iter().find(|stall| stall.culprit() == name);
+            let stall = stalls.iter().find(is_it);
             drop(let_go);
             (stall.unwrap(), stalls)
         });
@@ -140,6 +140,11 @@ impl Watched {
             let culprit = stall.culprit().unwrap_or_default();
             assert!(!names.iter().any(|name| is(culprit, name)), "{stall}");
         }
+    }
+
+    pub(crate) fn has_counted_unnamed(&self) -> bool {
+        let culprits = self.watcher.stalls_by_culprit();
+        culprits.iter().any(|(culprit, _)| culprit.is_none())
     }
 
     /// That of [`blocks`], in code that is not watched.

@@ -1,13 +1,59 @@
 //! Nothing of it is watched, but its thread is a worker of the runtime.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{self, TryRecvError};
+use std::sync::mpsc;
+use std::sync::{Arc, Weak};
 use std::thread;
 
-use crate::limit::time_limit;
-use crate::setting::{blocks, hold, two_probes, watched};
 use stallwatch::{Cause, Name, Stall, enter};
+use tokio::runtime::Runtime;
+use tokio::task::yield_now;
+
+use crate::ended;
+use crate::limit::time_limit;
+use crate::setting::{Watched, blocks, hold, two_probes, watched};
+
+/// Whether the stall is told that a test waits for: then this is dropped.
+fn is_told(waits: &Weak<()>) -> bool {
+    waits.strong_count() == 0
+}
+
+fn compute(waits: &Weak<()>) {
+    while !is_told(waits) {}
+}
+
+fn computes_unnamed(stall: &Stall) -> bool {
+    stall.culprit().is_none() && *stall.cause() == Cause::Computes
+}
+
+/// So many tasks poll this until it is told of them, beside what `begin` has done to the runtime.
+fn told_of<T>(
+    mut watched: Watched,
+    begin: impl FnOnce(&Runtime) -> T,
+    tasks: usize,
+    poll: impl Fn(&Weak<()>) + Clone + Send + 'static,
+) -> Stall {
+    let let_go = Arc::new(());
+    let waits = Arc::downgrade(&let_go);
+    let _begun = begin(&watched.io);
+    let stall = watched.until_told(computes_unnamed, let_go, |watched| {
+        let all = (0..tasks).map(|_| {
+            let (probes, waits, poll) = (watched.probes.clone(), waits.clone(), poll.clone());
+            watched.io.spawn(async move {
+                two_probes(&probes).await;
+                while !is_told(&waits) {
+                    poll(&waits);
+                    yield_now().await;
+                }
+            })
+        });
+        for task in all.collect::<Vec<_>>() {
+            watched.io.block_on(task).unwrap();
+        }
+    });
+    assert!(watched.has_counted_unnamed());
+    stall
+}
 
 #[test]
 fn a_call_that_blocks_is_told_without_a_name() {
@@ -15,45 +61,80 @@ fn a_call_that_blocks_is_told_without_a_name() {
     for workers in [2, 1] {
         let mut watched = watched(Some(workers));
         let (read, let_go) = blocks();
-        let stall = watched.until_told(None, let_go, |watched| watched.run_where_a_probe_ran(read));
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("read")));
+        let reads = |stall: &Stall| {
+            stall.culprit().is_none() && *stall.cause() == Cause::Blocks(Some("read"))
+        };
+        let stall =
+            watched.until_told(reads, let_go, |watched| watched.run_where_a_probe_ran(read));
         assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
         assert!(stall.to_string().contains("WatchLayer"), "{stall}");
-        assert!(watched.watcher.stalls_by_culprit().contains(&(None, 1)));
+        assert!(watched.has_counted_unnamed());
     }
 }
 
-/// It may be one long poll, or many short ones: a probe waits for it.
+/// One long poll, while no other worker is free.
 #[test]
-fn what_computes_while_no_worker_is_free_is_told_without_a_name() {
+fn what_computes_while_a_probe_waits_is_told_without_a_name() {
     let _limit = time_limit();
     for workers in [2, 1] {
-        let mut watched = watched(Some(workers));
-        let (let_go, told) = mpsc::channel::<()>();
-        let others: Vec<_> = (1..workers).map(|_| hold(&watched.io)).collect();
-        let stall = watched.until_told(None, let_go, |watched| {
-            let probes = watched.probes.clone();
-            watched.spawn_and_wait(async move {
-                two_probes(&probes).await;
-                while told.try_recv() != Err(TryRecvError::Disconnected) {}
-            });
-        });
-        drop(others);
-        assert_eq!(*stall.cause(), Cause::Computes);
+        let others = |io: &Runtime| (1..workers).map(|_| hold(io)).collect::<Vec<_>>();
+        let stall = told_of(watched(Some(workers)), others, 1, compute);
         let text = stall.to_string();
-        assert!(
-            text.starts_with("code that is not watched computes for "),
-            "{text}"
-        );
+        let begins = text.starts_with("code that is not watched computes for ");
+        assert!(begins, "{text}");
+        assert!(text.contains("in one poll or in many"), "{text}");
         assert!(text.contains("WatchLayer"), "{text}");
-        assert!(
-            watched
-                .watcher
-                .stalls_by_culprit()
-                .iter()
-                .any(|it| it.0.is_none())
-        );
     }
+}
+
+/// Another worker is free, and answers the probes.
+#[test]
+fn a_poll_that_computes_for_a_second_beside_a_free_worker_is_told() {
+    let _limit = time_limit();
+    let mut watched = watched(Some(2));
+    let let_go = Arc::new(());
+    let waits = Arc::downgrade(&let_go);
+    watched.until_told(computes_unnamed, let_go, |watched| {
+        watched.run_where_a_probe_ran(move || compute(&waits));
+    });
+    assert!(watched.has_counted_unnamed());
+}
+
+/// None of them is as long as the threshold.
+#[test]
+fn many_polls_that_add_up_are_told() {
+    let _limit = time_limit();
+    told_of(watched(Some(2)), |_| (), 64, |_| ended::compute(5));
+}
+
+/// The workers are never free, and turn to the driver all the time.
+#[test]
+fn what_is_only_busy_is_not_told() {
+    let _limit = time_limit();
+    let watched = watched(Some(2));
+    let done = Arc::new(AtomicBool::new(false));
+    let tasks = (0..64).map(|_| {
+        let done = done.clone();
+        watched.io.spawn(async move {
+            while !done.load(SeqCst) {
+                yield_now().await;
+            }
+        })
+    });
+    let tasks = tasks.collect::<Vec<_>>();
+    for _ in 0..20 {
+        watched.io.block_on(two_probes(&watched.probes));
+    }
+    done.store(true, SeqCst);
+    for task in tasks {
+        watched.io.block_on(task).unwrap();
+    }
+    assert!(
+        !watched
+            .stalls
+            .try_iter()
+            .any(|stall| computes_unnamed(&stall))
+    );
 }
 
 /// The other worker is in a poll with a name meanwhile, and until that is counted: it explains why a probe
@@ -84,8 +165,7 @@ fn what_computes_without_a_name_beside_a_poll_that_has_one_is_not_told() {
     watched.io.block_on(computes).unwrap();
     watched.stall_of("named");
     let told: Vec<_> = watched.stalls.try_iter().collect();
-    let computes = |stall: &Stall| stall.culprit().is_none() && *stall.cause() == Cause::Computes;
-    assert!(!told.iter().any(computes), "{told:?}");
+    assert!(!told.iter().any(computes_unnamed), "{told:?}");
 }
 
 /// Its thread has left `block_on`, and holds up no task.
