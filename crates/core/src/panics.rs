@@ -14,7 +14,10 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
     // The caller promises unwind safety: what `f` touches is either consumed by it or
     // passed on as a panic.
-    catch_unwind(AssertUnwindSafe(f)).map_err(PanicPayload::new)
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => Ok(result),
+        Err(payload) => Err(PanicPayload::new(payload)),
+    }
 }
 
 /// Drops `value`; logs a panic in its destructor.
@@ -24,13 +27,32 @@ pub fn drop_quietly<T>(what: &'static str, value: T) {
 
 /// Calls a hook of the user; logs a panic in it.
 pub fn run_hook(what: &'static str, hook: impl FnOnce()) {
+    let mut hook = Some(hook);
+    call_hook(what, &mut || {
+        if let Some(hook) = hook.take() {
+            hook();
+        }
+    });
+}
+
+// Not generic: to catch a panic takes more code than most hooks, and each kind of job has six of them.
+fn call_hook(what: &'static str, hook: &mut dyn FnMut()) {
     call_logged(what, hook);
 }
 
 /// Calls `f` and returns its result; logs a panic and returns `None`.
 pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
-    let result = catch(f);
-    result.map_err(|payload| report(what, &payload.text())).ok()
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => Some(result),
+        Err(payload) => log_panic(what, payload),
+    }
+}
+
+// Apart, and cold: inlined, it takes registers from what `f` does.
+#[cold]
+fn log_panic<R>(what: &'static str, payload: Box<dyn Any + Send>) -> Option<R> {
+    report(what, &PanicPayload::new(payload).text());
+    None
 }
 
 /// Calls `f`. If it panics, drops what `take` finds in `place` while the panic unwinds, as

@@ -67,16 +67,21 @@ fn enter<W: Work>(
         drop(work);
         return Task::refused(reason);
     }
-    extras.complete(submitter.deadline);
-    let lane = &submitter.levels.lane;
-    if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
-        extras.hold_clock_of(lane.io.handle.clone());
-    }
+    complete(&mut extras, submitter);
     let this_thread = thread_number();
     let scheduler = submitter.scheduler(this_thread, entry.site);
     let job = Job::new(scheduler, work, extras);
     job.submit(this_thread, entry.is_short);
     Task::new(job)
+}
+
+#[inline]
+fn complete(extras: &mut Extras, submitter: &Submitter) {
+    extras.complete(submitter.deadline);
+    let lane = &submitter.levels.lane;
+    if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
+        extras.hold_clock_of(lane.io.handle.clone());
+    }
 }
 
 /// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the

@@ -31,6 +31,7 @@ mod clock;
 mod clock_hold;
 mod context;
 mod counters;
+mod head;
 mod io;
 mod job;
 mod join;

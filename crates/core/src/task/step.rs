@@ -8,8 +8,7 @@ use std::task::{Context, Poll, Waker};
 use super::state::ToIdle;
 use super::work::{Slot, Work};
 use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Runnable, Schedule, Worker, has_passed};
-use crate::error::{CloseReason, JoinError};
-use crate::limits::Charge;
+use crate::error::JoinError;
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
@@ -33,23 +32,13 @@ impl<W: Work, S: Schedule> Job<W, S> {
         // A cancelled job has no step, and ends as one that is suspended.
         let is_cancelled = self.state.is_cancel_requested();
         if !is_cancelled && self.compute(&mut slot, waker, worker).is_ready() {
-            self.leave_registry();
+            self.leave_registry(W::link(&self.link));
             self.finish(slot, worker);
             return None;
         }
         drop(slot);
         self.enter_registry();
         Some(self.suspend(worker))
-    }
-
-    /// The lane is closed, or the deadline has passed.
-    #[cold]
-    fn close_instead(&self) {
-        let cause = self.scheduler.reason_for_jobs();
-        let cause = cause.unwrap_or(CloseReason::Expired);
-        if let Some(closed) = self.state.close_uncancelled(cause) {
-            self.notify_closed(closed);
-        }
     }
 
     /// Runs the step on the work in `slot`. If it is ready, the output is there.
@@ -60,7 +49,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker: &mut Worker<'_>,
     ) -> Poll<()> {
         let mut cx = Context::from_waker(waker);
-        let watched = worker.begin(self);
+        let link = W::link(&self.link);
+        let watched = worker.begin(self, link, W::IS_CLOSURE);
         let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
         let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
         let step = catch(|| self.extras.in_scope(step));
@@ -71,7 +61,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
         match step {
             Ok(Poll::Pending) => {
-                if let Some(link) = W::link(&self.link).filter(|_| ended.in_cpu_context) {
+                if let Some(link) = link.filter(|_| ended.in_cpu_context) {
                     link.in_cpu_context.store(true, Relaxed);
                 }
                 return Poll::Pending;
@@ -102,24 +92,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
             _ => None,
         };
         drop(slot);
-        // Count and release the permit first: an awaiter may rely on both.
-        match closed {
-            None => worker.count(Event::Completed),
-            Some(None) => worker.count(Event::Panicked),
-            // It ends as its checkpoint said, or as a job that it awaited: as if it were closed
-            // while it is suspended.
-            Some(Some(cause)) => {
-                worker.count(Event::Suspended);
-                self.scheduler.count(Event::of_close(cause));
-                self.scheduler.count(Event::ClosedSuspended);
-            }
-        }
-        self.extras.release_permit();
+        self.count_end(closed, worker);
         if closed == Some(None) {
             // If no awaiter takes the panic, it is logged, inside the job's span. The
             // span is user code and may panic: the call below then does the rest.
             run_hook("a job's span", || {
-                self.extras.in_scope(|| self.publish());
+                self.in_span(&mut || self.publish());
             });
         }
         if !self.has_ended() {
@@ -129,30 +107,14 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// After a step without an output. A job that was cancelled or closed meanwhile ends here.
     fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
-        worker.count(Event::Suspended);
-        let reason_for_jobs = || worker.is_closed().then(|| self.scheduler.reason_for_jobs());
-        // Before another thread may wake it.
-        self.extras.charge().into_iter().for_each(Charge::pause);
-        let paused = self.state.to_idle(&|| reason_for_jobs().flatten());
+        let paused = self.pause(worker);
         match paused {
-            ToIdle::Suspended => {}
-            ToIdle::Requeue => {
-                worker.count(Event::Woken);
-                self.extras.hold_clock();
-                // As the queue does: one that yielded goes behind the others.
-                self.charge(|| !worker.yielded && self.is_short());
-            }
-            // An awaiter may rely on the counters, and on that the contents are gone.
+            ToIdle::Suspended | ToIdle::Requeue => {}
             ToIdle::Cancelled => {
                 self.discard();
-                worker.count(Event::Cancelled);
-                worker.count(Event::ClosedSuspended);
-                self.wake_awaiter(self.state.end_cancelled());
+                self.end_cancelled(worker);
             }
-            ToIdle::Discard(closed) => {
-                self.notify_closed(closed);
-                self.discard();
-            }
+            ToIdle::Discard(_) => self.discard(),
         }
         paused
     }

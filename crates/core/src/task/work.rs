@@ -13,7 +13,7 @@ use super::clock_hold::{ClockHold, HeldClock};
 use super::{Cancelled, JOB_DESTRUCTOR, Job, JobContext, Schedule, Task, budget, worker};
 use crate::error::JoinError;
 use crate::limits::Charge;
-use crate::panics::drop_quietly;
+use crate::panics::call_logged;
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::trace::{self, Origin};
 
@@ -177,7 +177,7 @@ impl<T: Send + 'static> Work for FutureWork<T> {
         polled.map(|output| {
             // Drop the future before publishing the output, as Tokio does, so that an awaiter
             // never observes it alive.
-            drop_quietly(JOB_DESTRUCTOR, slot.take_work());
+            call_logged(JOB_DESTRUCTOR, || drop(slot.take_work()));
             *slot = Slot::Output(Ok(output));
         })
     }

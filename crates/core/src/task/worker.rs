@@ -12,7 +12,9 @@ use giveway::{Claim, Meter, Place, Throttle};
 use stallwatch::Entered;
 
 use super::counters::Page;
-use super::{Event, Job, Schedule, Work, ticker};
+use super::head::Head;
+use super::work::Link;
+use super::{Event, Schedule, ticker};
 use crate::limits::Charge;
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::histogram::Timings;
@@ -87,7 +89,7 @@ impl<'a> Worker<'a> {
 
     /// Call before a step: waits while the process is about to use up its CPU quota, and takes a
     /// core that no other thread of the level has.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
         if let Some(throttle) = self.throttle {
             let claim = match self.priority {
@@ -105,10 +107,14 @@ impl<'a> Worker<'a> {
 
     /// Call where the step's own code begins: all that look at it. Returns the watch's entry, for
     /// [`end`](Self::end).
-    #[inline]
-    pub(super) fn begin<W: Work, S: Schedule>(&mut self, job: &Job<W, S>) -> Option<Entered> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn begin<S: Schedule>(
+        &mut self,
+        job: &Head<S>,
+        link: Option<&Link>,
+        is_closure: bool,
+    ) -> Option<Entered> {
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
-        let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
         let can_move = link.is_some() && !self.is_beside_parts;
         let nth = begin(self.priority, can_move, in_cpu_context);
@@ -121,17 +127,13 @@ impl<'a> Worker<'a> {
         };
         self.page.set_step(site, began);
         let deadline = job.extras.deadline();
-        job.scheduler.enter_step(W::IS_CLOSURE, deadline)
+        job.scheduler.enter_step(is_closure, deadline)
     }
 
     /// Call where the step's own code has ended, and before the awaiter is told. Returns what it has
     /// asked.
-    #[inline]
-    pub(super) fn end<W: Work, S: Schedule>(
-        &mut self,
-        watched: Option<Entered>,
-        job: &Job<W, S>,
-    ) -> Running {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn end<S: Schedule>(&mut self, watched: Option<Entered>, job: &Head<S>) -> Running {
         drop(watched);
         let ended = change(|step| step.is_running = false);
         if let Some((step, sample)) = self.step.take() {
