@@ -44,15 +44,17 @@ fn call_hook(what: &'static str, hook: &mut dyn FnMut()) {
 pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
-        Err(payload) => log_panic(what, payload),
+        Err(payload) => {
+            log_panic(what, payload);
+            None
+        }
     }
 }
 
 // Apart, and cold: inlined, it takes registers from what `f` does.
 #[cold]
-fn log_panic<R>(what: &'static str, payload: Box<dyn Any + Send>) -> Option<R> {
+fn log_panic(what: &'static str, payload: Box<dyn Any + Send>) {
     report(what, &PanicPayload::new(payload).text());
-    None
 }
 
 /// Calls `f`. If it panics, drops what `take` finds in `place` while the panic unwinds, as

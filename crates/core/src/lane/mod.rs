@@ -12,7 +12,7 @@
 //!   ended, the pushing thread closes the queue itself.
 //! - An active worker that puts back the job that it has just run does not look at
 //!   `closed`. It goes on to pop jobs until the queue is empty.
-//! - A worker looks at `closed` after it has suspended a job (`Job::suspend`, in `task/step.rs`).
+//! - A worker looks at `closed` after it has suspended a job (`Head::pause`, in `task/head.rs`).
 //! - `closed` is set before anything is dropped. So a future that has Tokio tasks on the
 //!   lane, and finds it open after its last step, has lost none of them. Otherwise it ends
 //!   as if it were suspended in that step (`Job::compute`, in `task/step.rs`).

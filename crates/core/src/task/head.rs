@@ -1,8 +1,9 @@
 //! [`Head`]: a job without its work, and what its holders do for which the work does not matter.
 //!
 //! A [`Job`](super::Job) is generic over its work, and a program has as many kinds of jobs as it has closures
-//! that it submits. An unoptimized build has what is here once, which is a quarter of the compiler's work for
-//! such a closure. An optimized one has it inlined into each step: a call would take 50 instructions more.
+//! that it submits. A build with `debug_assertions` has what is here once, which saves a quarter of the
+//! compiler's work for such a closure. Any other one has what each step executes inlined there: calls would
+//! take 50 instructions more.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -105,7 +106,7 @@ impl<S: Schedule> Head<S> {
         });
         self.wake_awaiter(closed.interest);
         // It is lost: no awaiter learns of its end, which was not requested. (If it is detached
-        // later, `drop_join_handle` finds that.)
+        // later, `Join::drop_join_handle` finds that.)
         if closed.interest.is_detached() && !closed.cause.is_requested() {
             self.scheduler.count_lost();
         }
@@ -159,10 +160,10 @@ impl<S: Schedule> Head<S> {
         }
     }
 
-    /// After a step that has left its output.
+    /// After a step that has left its output. Call before the awaiter is told, who may rely on the counters
+    /// and on the permit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn count_end(&self, closed: Option<Option<CloseReason>>, worker: &Worker<'_>) {
-        // Count and release the permit first: an awaiter may rely on both.
         match closed {
             None => worker.count(Event::Completed),
             Some(None) => worker.count(Event::Panicked),
@@ -177,7 +178,8 @@ impl<S: Schedule> Head<S> {
         self.extras.release_permit();
     }
 
-    /// After a step without an output: all but what drops the work.
+    /// After a step without an output. The caller drops the work: of one that is closed, whose awaiter is
+    /// notified; and of one that is cancelled, before [`end_cancelled`](Self::end_cancelled).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn pause(&self, worker: &Worker<'_>) -> ToIdle {
         worker.count(Event::Suspended);
@@ -192,14 +194,13 @@ impl<S: Schedule> Head<S> {
                 // As the queue does: one that yielded goes behind the others.
                 self.charge(|| !worker.yielded && self.is_short());
             }
-            // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Discard(closed) => self.notify_closed(closed),
             ToIdle::Suspended | ToIdle::Cancelled => {}
         }
         paused
     }
 
-    /// Call once its contents are gone.
+    /// Call once its contents are gone: an awaiter may rely on that, and on the counters.
     pub(super) fn end_cancelled(&self, worker: &Worker<'_>) {
         worker.count(Event::Cancelled);
         worker.count(Event::ClosedSuspended);
@@ -231,6 +232,7 @@ impl<S: Schedule> Head<S> {
     }
 
     #[inline]
+    /// Returns how far the job was: the caller drops an output.
     pub(super) fn drop_join_handle(&self, detached: bool) -> Progress {
         let (progress, interest) = self.state.set_join_dropped(detached);
         if interest.has_waker() {

@@ -1,7 +1,7 @@
-//! [`Job`]: where the work of a job, its output and the awaiter's waker are, and what each holder
-//! of the job does with them.
+//! [`Job`]: where the work of a job and its output are, and what each holder of the job does with
+//! them. All else of a job is in its [`Head`].
 //!
-//! The mutex around the slot is a safe stand-in for an `UnsafeCell`. The [`State`]
+//! The mutex around the slot is a safe stand-in for an `UnsafeCell`. The [`State`](super::state::State)
 //! gives the slot to one thread at a time, so the lock is never contended, and no
 //! thread has to wait for a preempted thread that holds it. That matters when the
 //! lane's threads have a higher nice value than the awaiter's thread.
@@ -24,8 +24,9 @@ use crate::sync::{Mutex, MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
 
 pub(crate) struct Job<W: Work, S: Schedule> {
-    head: Head<S>,
+    // First, as it is dropped first: a place is free when the captures are gone.
     slot: Mutex<Slot<W::Output, W>>,
+    head: Head<S>,
     pub(super) link: W::Link,
 }
 
@@ -41,8 +42,8 @@ impl<W: Work, S: Schedule> Deref for Job<W, S> {
 impl<W: Work, S: Schedule> Job<W, S> {
     pub(crate) fn new(scheduler: S, work: W, extras: Extras) -> Arc<Self> {
         Arc::new(Self {
-            head: Head::new(scheduler, extras),
             slot: Mutex::new(Slot::Work(work)),
+            head: Head::new(scheduler, extras),
             link: W::Link::default(),
         })
     }
@@ -162,6 +163,8 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
             run_hook("the destructor of a job's captures", || {
                 self.in_span(&mut || drop(work.take()));
             });
+            // It is still there if the subscriber panicked.
+            drop_quietly("the destructor of a job's captures", work);
             // Only now: the limit bounds what waiting jobs hold in memory.
             self.extras.release_permit();
         }

@@ -230,6 +230,31 @@ fn a_subscriber_that_panics_at_the_drop_of_a_spawn_io_changes_no_error() {
     assert!(error.is_cancelled(), "{error}");
 }
 
+/// The captures are dropped where no panic of theirs is caught, if the subscriber leaves them to the job.
+#[test]
+fn a_subscriber_that_panics_at_the_drop_of_a_job_changes_no_error() {
+    let _limit = support::time_limit();
+    let io = support::turns::current_thread();
+    let cpu = support::cpu_lane(1, io.handle());
+    let panics = PanicsOnEnter::default();
+    let error = with_default(Registry::default().with(panics.clone()), || {
+        let value = PanicsOnDrop;
+        let (waits, is_waiting) = std::sync::mpsc::channel();
+        let task = tracing::info_span!("request").in_scope(|| {
+            cpu.handle().spawn(async move {
+                let _value = value;
+                waits.send(()).unwrap();
+                std::future::pending::<()>().await;
+            })
+        });
+        is_waiting.recv().unwrap();
+        panics.0.store(true, SeqCst);
+        task.abort();
+        io.block_on(task).unwrap_err()
+    });
+    assert!(error.is_cancelled(), "{error}");
+}
+
 /// Ends each span with a panic.
 struct PanicsOnClose;
 
