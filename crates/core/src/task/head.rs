@@ -231,8 +231,8 @@ impl<S: Schedule> Head<S> {
         progress
     }
 
-    #[inline]
     /// Returns how far the job was: the caller drops an output.
+    #[inline]
     pub(super) fn drop_join_handle(&self, detached: bool) -> Progress {
         let (progress, interest) = self.state.set_join_dropped(detached);
         if interest.has_waker() {
