@@ -14,7 +14,7 @@ use crate::io_lane::enter_for_drop;
 use crate::lane::{Submitter, thread};
 use crate::panics;
 use crate::sync::{AtomicBool, Ordering::SeqCst};
-use crate::task::{IoJoin, IoOutcome, LARGE, Task};
+use crate::task::{IoJoin, IoOutcome, Task, is_large};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
@@ -26,7 +26,7 @@ pub(crate) fn spawn_io<F>(submitter: &Submitter, future: F) -> Task<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    match size_of::<F>() > LARGE {
+    match const { is_large::<F>() } {
         true => spawn(submitter, Box::pin(future)),
         false => spawn(submitter, future),
     }

@@ -59,7 +59,7 @@ pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{IoJoin, IoOutcome};
 pub(crate) use job::Job;
 pub use join::Task;
-pub(crate) use work::{Extras, FutureWork, LARGE, Submit, Work, closure, has_passed};
+pub(crate) use work::{Extras, FutureWork, Submit, Work, closure, has_passed, is_large};
 pub(crate) use worker::Worker;
 
 /// Names, in the log, the values that a job drops at its end.

@@ -71,7 +71,12 @@ pub(crate) struct ClosureWork<F>(F);
 
 /// A larger closure, or future of the I/O lane, goes into a box of its own: each move takes as much
 /// of the stack, and it is moved some ten times before it is queued, and once more where it runs.
-pub(crate) const LARGE: usize = 2 << 10;
+///
+/// To be asked in a `const` block: the compiler then generates the path of the one answer alone, not
+/// both.
+pub(crate) const fn is_large<F>() -> bool {
+    size_of::<F>() > 2 << 10
+}
 
 /// What submits a job: a handle, or a permit.
 pub(crate) trait Submit: Sized {
@@ -84,7 +89,7 @@ pub(crate) trait Submit: Sized {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        match size_of::<F>() > LARGE {
+        match const { is_large::<F>() } {
             true => self.submit(closure(Box::new(f))),
             false => self.submit(closure(f)),
         }
@@ -96,7 +101,7 @@ pub(crate) trait Submit: Sized {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        match size_of::<F>() > LARGE {
+        match const { is_large::<F>() } {
             true => self.submit(closure_with(Box::new(f))),
             false => self.submit(closure_with(f)),
         }
@@ -138,10 +143,15 @@ where
         slot: &mut Slot<T, Self>,
         _: &mut Context<'_>,
     ) -> Poll<()> {
-        let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
         // blocks on a Tokio resource, it would never get it.
-        budget::without(|| *slot = Slot::Output(closure(&|| JobContext { job: job.clone() })))
+        let mut call = || {
+            let Self(closure) = slot.take_work().expect("a closure has one step");
+            *slot = Slot::Output(closure(&|| JobContext { job: job.clone() }));
+        };
+        // As one type, so that Tokio's budget is not compiled once more for each closure.
+        let call: &mut dyn FnMut() = &mut call;
+        budget::without(call)
     }
 }
 
