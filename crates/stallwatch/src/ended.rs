@@ -6,7 +6,9 @@
 //! earlier polls as well. The time in the queue for a core may be overestimated, and the poll be left
 //! out; and where earlier polls computed, one that blocks and that no look has seen may pass for one
 //! that computes. It has waited only if the watch had its looks in time meanwhile: a machine that
-//! stands still is no poll that blocks.
+//! stands still is no poll that blocks. Nor is a core that the host of a virtual machine keeps
+//! (`stolen.rs`): what it may have kept from some time before the poll on is left out of what the poll
+//! has not surely computed.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -49,12 +51,13 @@ impl History {
 }
 
 /// Its own time, and the cause. `doing`: what a look has found it at. `in_time`: since then the
-/// watch has looked in time.
+/// watch has looked in time. `stolen`: by now.
 pub(crate) fn own_time(
     ended: &Ended,
     history: &History,
     doing: Option<Doing>,
     in_time: Instant,
+    stolen: Duration,
 ) -> Option<(Duration, Cause)> {
     let is_late = ended.begun < in_time;
     let Some(after) = ended.times else {
@@ -68,10 +71,10 @@ pub(crate) fn own_time(
         .checked_sub(after.queued.saturating_sub(before.queued))?;
     // From the look on. What came before the poll is at most the time up to it.
     let computed = after.on_cpu.saturating_sub(before.on_cpu);
-    let (least, most) = (
-        computed.saturating_sub(ended.begun - looked),
-        computed.min(own),
-    );
+    let least = computed.saturating_sub(ended.begun - looked);
+    let stolen = stolen.saturating_sub(before.stolen);
+    let own = own.saturating_sub(stolen).max(least.min(own));
+    let most = computed.min(own);
     let cause = match doing {
         Some(Doing::Waits(call)) if 2 * least <= own => Cause::Blocks(call),
         _ if 2 * most < own => Cause::Blocks(None),
@@ -94,16 +97,29 @@ mod tests {
         Times {
             on_cpu: ms(on_cpu),
             queued: ms(queued),
-            slices: 1,
-            named: Duration::ZERO,
+            ..Times::default()
         }
     }
 
     /// A poll of 20 ms, 10 ms after a look.
     fn found(on_cpu: u64, queued: u64, doing: Option<Doing>, late: bool) -> (u128, Cause) {
+        found_with(on_cpu, queued, doing, late, 0)
+    }
+
+    fn found_with(
+        on_cpu: u64,
+        queued: u64,
+        doing: Option<Doing>,
+        late: bool,
+        stolen: u64,
+    ) -> (u128, Cause) {
         let looked = Instant::now();
         let mut history = History::default();
-        history.add(looked, times(100, 50));
+        let before = Times {
+            stolen: ms(70),
+            ..times(100, 50)
+        };
+        history.add(looked, before);
         let begun = looked + ms(10);
         history.add(begun + ms(5), times(1_000, 1_000));
         let ended = Ended {
@@ -114,7 +130,7 @@ mod tests {
             times: Some(times(100 + on_cpu, 50 + queued)),
         };
         let in_time = if late { begun + ms(1) } else { looked };
-        let (own, cause) = own_time(&ended, &history, doing, in_time).unwrap();
+        let (own, cause) = own_time(&ended, &history, doing, in_time, ms(70 + stolen)).unwrap();
         (own.as_millis(), cause)
     }
 
@@ -131,6 +147,14 @@ mod tests {
         assert_eq!(found(1, 0, None, false), (20, Cause::Blocks(None)));
         let doing = Some(Doing::Waits(read));
         assert_eq!(found(15, 0, doing, false), (20, Cause::Blocks(read)));
+    }
+
+    #[test]
+    fn what_the_host_took_is_not_its_own() {
+        assert_eq!(found_with(1, 0, None, false, 10).0, 10);
+        assert_eq!(found_with(5, 0, None, false, 15), (5, Cause::Computes));
+        // Half of what it computed is known to be the poll's.
+        assert_eq!(found_with(20, 0, None, false, 15), (10, Cause::Computes));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Times {
     pub(crate) slices: u64,
     /// In polls with names, as its record says. 0 if it was not asked.
     pub(crate) named: Duration,
+    /// Not the thread's, but [`Stolen`](crate::stolen::Stolen). 0 if it was not asked.
+    pub(crate) stolen: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ fn parse_schedstat(text: &str) -> Option<Times> {
         on_cpu: Duration::from_nanos(numbers.next()?.ok()?),
         queued: Duration::from_nanos(numbers.next()?.ok()?),
         slices: numbers.next()?.ok()?,
-        named: Duration::ZERO,
+        ..Times::default()
     };
     (times.slices > 0).then_some(times)
 }
@@ -175,7 +177,7 @@ mod tests {
                 on_cpu,
                 queued,
                 slices: 2,
-                named: Duration::ZERO
+                ..Times::default()
             }
         );
         assert_eq!(parse_schedstat("0 0 0\n"), None);

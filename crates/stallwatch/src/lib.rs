@@ -69,6 +69,7 @@ mod scope;
 #[cfg(feature = "spans")]
 mod spans;
 mod stall;
+mod stolen;
 mod sync;
 mod thread;
 mod unnamed;

@@ -22,6 +22,7 @@ use crate::pool::Pool;
 use crate::probe::{Probes, parks};
 use crate::record;
 use crate::stall::Stall;
+use crate::stolen::Stolen;
 use crate::thread::{Thread, View};
 use crate::unnamed::{Turns, does_harm};
 use crate::watcher::{Shared, Watcher};
@@ -60,6 +61,7 @@ pub(crate) struct Run {
     /// No look is late since then.
     in_time: Instant,
     looked: Instant,
+    stolen: Stolen,
     /// Until then a poll that takes long is expected.
     alert: Option<Instant>,
     /// Of each worker, at the last look.
@@ -80,6 +82,7 @@ impl Run {
             probes: Probes::default(),
             in_time: Instant::now(),
             looked: Instant::now(),
+            stolen: Stolen::default(),
             alert: None,
             parks: Vec::new(),
             turns: Turns::default(),
@@ -181,6 +184,7 @@ impl Run {
             is_multi_thread: self.is_multi_thread(),
             pools: &self.settings.pools,
             in_time: self.in_time,
+            stolen: self.stolen.lately(now),
             parks: self.parks.clone(),
             stand_since: stand,
             harm_since: stand.filter(|stand| does_harm(now - *stand, threshold, late)),
@@ -192,13 +196,11 @@ impl Run {
             let ended = thread.ended(&view, is_worker);
             if !ended.is_empty() {
                 self.alert = Some(now + ALERT);
+                let stolen = self.stolen.by(now);
+                let was_stuck = |ended| thread.was_stuck(&view, ended, stolen);
+                stalls.extend(ended.iter().filter_map(was_stuck));
             }
-            stalls.extend(
-                ended
-                    .iter()
-                    .filter_map(|ended| thread.was_stuck(&view, ended)),
-            );
-            thread.note_times(now, is_idle && all_park);
+            thread.note_times(&view, is_idle && all_park);
             stalls.extend(thread.look(&view, is_worker));
         }
         stalls

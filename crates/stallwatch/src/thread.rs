@@ -37,6 +37,8 @@ pub(crate) struct View<'a> {
     pub(crate) pools: &'a [Pool],
     /// Since then no look was late.
     pub(crate) in_time: Instant,
+    /// What the host has kept of a core, as it was lately.
+    pub(crate) stolen: Duration,
     /// Of each worker: how often it has parked and gone on. Odd while it is parked.
     pub(crate) parks: Vec<u64>,
     /// Since when a worker has not turned to the driver, if that may be for code that is not watched: not
@@ -144,14 +146,14 @@ impl Thread {
         ended
     }
 
-    /// Whether it was stuck, unless a look has found that before.
-    pub(crate) fn was_stuck(&self, view: &View, ended: &Ended) -> Option<Stall> {
+    /// Whether it was stuck, unless a look has found that before. `stolen`: by now.
+    pub(crate) fn was_stuck(&self, view: &View, ended: &Ended, stolen: Duration) -> Option<Stall> {
         let what = What::Poll(ended.activity.count);
         if self.detector.has_found(what) {
             return None;
         }
         let doing = self.detector.doing(what);
-        let (own, cause) = ended::own_time(ended, &self.history, doing, view.in_time)?;
+        let (own, cause) = ended::own_time(ended, &self.history, doing, view.in_time, stolen)?;
         // Inside of a span, the thread may have polled others, if a guard is held over an `.await`.
         let is_span = ended.activity.kind == Kind::SPAN;
         if own < view.threshold || is_span && cause != Cause::Computes {
@@ -177,13 +179,19 @@ impl Thread {
 
     /// What the kernel tells of it now, for the polls that begin after this. While the runtime is
     /// idle that changes little.
-    pub(crate) fn note_times(&mut self, now: Instant, is_idle: bool) {
+    pub(crate) fn note_times(&mut self, view: &View, is_idle: bool) {
+        let (now, stolen) = (view.now, view.stolen);
         if is_idle && !self.history.is_old(now) {
             return;
         }
         if let Some(times) = self.files.times() {
             let named = self.record.named();
-            self.history.add(now, Times { named, ..times });
+            let times = Times {
+                named,
+                stolen,
+                ..times
+            };
+            self.history.add(now, times);
         }
     }
 
