@@ -6,7 +6,7 @@
 //! runtime has broken it. Without this a response or a body of unknown length that is cut short
 //! by the end of the I/O runtime reports an error of its peer, or seems whole.
 
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -14,8 +14,8 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::support::time_limit;
 use crate::support::turns::current_thread;
+use crate::support::{Dropped, lasts, time_limit};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{coop, yield_now};
 
@@ -49,17 +49,11 @@ fn one_of_several_threads_refuses_tasks_before_it_drops_one() {
     for _ in 0..50 {
         let io = of_two_workers();
         let (tell, told) = mpsc::channel();
-        let (started, starts) = mpsc::channel();
         for _ in 0..TASKS {
-            let asks = Asks(io.handle().clone(), tell.clone());
-            let started = started.clone();
-            io.spawn(async move {
-                let _asks = asks;
-                started.send(()).unwrap();
-                pending::<()>().await;
-            });
+            let (lasts, is_polled) = lasts(Asks(io.handle().clone(), tell.clone()));
+            io.spawn(lasts);
+            is_polled.recv().unwrap();
         }
-        assert_eq!(starts.iter().take(TASKS).count(), TASKS);
         assert!(!refuses_tasks(io.handle()));
         drop((io, tell));
         assert_eq!(told.iter().collect::<Vec<_>>(), [true; TASKS]);
@@ -69,24 +63,13 @@ fn one_of_several_threads_refuses_tasks_before_it_drops_one() {
 /// The task that asks, on one worker, may be polled while the other one drops tasks.
 #[test]
 fn a_task_that_is_polled_meanwhile_sees_it() {
-    struct Tells(Sender<()>);
-    impl Drop for Tells {
-        fn drop(&mut self) {
-            self.0.send(()).unwrap();
-        }
-    }
     let _limit = time_limit();
     let io = of_two_workers();
     let (dropped, is_dropped) = mpsc::channel();
+    let (lasts, is_polled) = lasts(Dropped(dropped));
+    io.spawn(lasts);
+    is_polled.recv().unwrap();
     let (started, starts) = mpsc::channel();
-    let tells = Tells(dropped);
-    let starts_first = started.clone();
-    io.spawn(async move {
-        let _tells = tells;
-        starts_first.send(()).unwrap();
-        pending::<()>().await;
-    });
-    starts.recv().unwrap();
     let (tell, told) = mpsc::channel();
     io.spawn(async move {
         let before = refuses_tasks(&Handle::current());

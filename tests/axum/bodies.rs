@@ -11,12 +11,11 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use futures::stream;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
-use tokio::net::TcpListener;
+use twolane::CpuRuntime;
 use twolane::axum::{CpuJson, CpuJsonRejection, JobError, Reserved, body_from_cpu, json_from_cpu};
-use twolane::{CpuRuntime, Priority};
 
 use crate::support::{self, thread_name};
-use crate::{ask, of};
+use crate::{ask, lane, listen, of};
 
 /// The name of the thread that serialises, or parses, it.
 struct Thread(String);
@@ -86,15 +85,7 @@ async fn serve(cpu: &CpuRuntime) -> SocketAddr {
         .route("/fails", get(fails_half_way))
         .route("/panics", get(panics_half_way))
         .with_state(cpu.handle().clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async { axum::serve(listener, app).await });
-    address
-}
-
-fn lane() -> CpuRuntime {
-    let cpu = CpuRuntime::builder().thread_name("cpu").worker_threads(1);
-    cpu.queue_limit(Priority::Normal, 1).build().unwrap()
+    listen(app).await
 }
 
 fn status(answer: &str) -> &str {
@@ -157,6 +148,12 @@ async fn a_body_is_parsed_on_the_lane() {
     assert_eq!(status(&post(head).await), "503");
 }
 
+async fn has_all_permits(cpu: &CpuRuntime) {
+    while cpu.handle().metrics().permits_in_use > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn a_stream_is_the_body_and_gives_its_permit_back() {
     let _limit = support::time_limit();
@@ -169,16 +166,12 @@ async fn a_stream_is_the_body_and_gives_its_permit_back() {
     );
     // A chunked body that is complete ends with a chunk of no length.
     for path in ["GET /fails", "GET /panics"] {
-        while cpu.handle().metrics().permits_in_use > 0 {
-            tokio::task::yield_now().await;
-        }
+        has_all_permits(&cpu).await;
         let answer = ask(server, path, "\r\n").await;
         // Or none at all, if the error comes before the head has gone out.
         assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
     }
-    while cpu.handle().metrics().permits_in_use > 0 {
-        tokio::task::yield_now().await;
-    }
+    has_all_permits(&cpu).await;
     let _permit = cpu.handle().try_reserve().unwrap();
     assert_eq!(status(&ask(server, "GET /chunks", "\r\n").await), "503");
 }

@@ -58,10 +58,20 @@ async fn serve(cpu: &CpuRuntime) -> SocketAddr {
         .with_state(App {
             cpu: cpu.handle().clone(),
         });
+    listen(app).await
+}
+
+async fn listen(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async { axum::serve(listener, app).await });
     address
+}
+
+/// With one thread, and a place for one job.
+fn lane() -> CpuRuntime {
+    let cpu = CpuRuntime::builder().thread_name("cpu").worker_threads(1);
+    cpu.queue_limit(Priority::Normal, 1).build().unwrap()
 }
 
 /// Sends it, and reads the answer up to the end of the connection.
@@ -81,8 +91,7 @@ fn of(text: &str) -> String {
 #[tokio::test]
 async fn an_error_of_the_lane_is_503_and_a_panic_500() {
     let _limit = support::time_limit();
-    let cpu = CpuRuntime::builder();
-    let cpu = cpu.queue_limit(Priority::Normal, 1).build().unwrap();
+    let cpu = lane();
     let server = serve(&cpu).await;
     let answer = ask(server, "GET /compute", "\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -104,8 +113,7 @@ async fn an_error_of_the_lane_is_503_and_a_panic_500() {
 #[tokio::test]
 async fn a_full_queue_answers_before_the_body_is_there() {
     let _limit = support::time_limit();
-    let cpu = CpuRuntime::builder();
-    let cpu = cpu.queue_limit(Priority::Normal, 1).build().unwrap();
+    let cpu = lane();
     let server = serve(&cpu).await;
     let permit = cpu.handle().try_reserve().unwrap();
     let answer = ask(server, "POST /length", "content-length: 5\r\n\r\n").await;

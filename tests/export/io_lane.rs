@@ -12,7 +12,7 @@ use twolane::watch::{Watch, watch};
 
 use crate::facade::recorded;
 use crate::scrape::{Samples, samples, text};
-use crate::support::{lanes, lanes_with, time_limit};
+use crate::support::{lanes_with, time_limit};
 
 fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
     let all = samples.iter().map(|(key, value)| (key.as_str(), *value));
@@ -20,34 +20,28 @@ fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
 }
 
 #[test]
-fn a_lane_that_is_not_watched_has_neither() {
+fn a_lane_has_them_if_it_is_watched_from_zero_on() {
     let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
-    assert!(cpu.watcher().is_none());
-    let recorder = DebuggingRecorder::new();
-    metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
-    let recorded = recorded(&recorder.snapshotter());
-    assert_eq!(of_io(&recorded).next(), None);
-    let scraped = samples(&text(PrometheusCollector::new(&cpu)));
-    assert_eq!(of_io(&scraped).next(), None);
-}
-
-#[test]
-fn a_watched_lane_has_its_lag_and_no_stall_yet() {
-    let _limit = time_limit();
-    // What a noisy machine delays is no stall.
-    let watch = Watch::new().threshold(Duration::from_secs(60));
-    let lanes = lanes_with(1, |builder| builder.watch_io(watch));
-    let cpu = lanes.cpu.handle().clone();
-    assert!(cpu.watcher().is_some());
-    let scraped = samples(&text(PrometheusCollector::new(&cpu)));
-    // So that a rate begins at zero, not with the first stall.
-    assert_eq!(
-        scraped["twolane_io_stalls_total{culprit=other,lane=cpu}"],
-        0.0
-    );
-    assert!(scraped.contains_key("twolane_io_lag_seconds_count{lane=cpu}"));
+    for is_watched in [false, true] {
+        let lanes = lanes_with(1, |builder| match is_watched {
+            // What a noisy machine delays is no stall.
+            true => builder.watch_io(Watch::new().threshold(Duration::from_secs(60))),
+            false => builder,
+        });
+        let cpu = lanes.cpu.handle().clone();
+        assert_eq!(cpu.watcher().is_some(), is_watched);
+        let recorder = DebuggingRecorder::new();
+        metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
+        let scraped = samples(&text(PrometheusCollector::new(&cpu)));
+        for samples in [recorded(&recorder.snapshotter()), scraped] {
+            // So that a rate begins at zero, not with the first stall.
+            let stalls = samples.get("twolane_io_stalls_total{culprit=other,lane=cpu}");
+            assert_eq!(stalls, is_watched.then_some(&0.0));
+            let has_lag = samples.contains_key("twolane_io_lag_seconds_count{lane=cpu}");
+            assert_eq!(has_lag, is_watched);
+            assert_eq!(of_io(&samples).next().is_some(), is_watched);
+        }
+    }
 }
 
 /// Culprits of one stall come first, then twenty of two: those have a label each. A name

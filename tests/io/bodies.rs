@@ -1,5 +1,5 @@
-//! A body that goes over the bridge is whole, or an error. (Of the bridge itself:
-//! `tests/io/` of `twolane-core`.)
+//! A body that goes over the bridge is whole, or an error. (Of the bridge itself: `tests/io/` of
+//! `twolane-core`. Of an answer whose I/O lane ends: `crossing.rs`.)
 
 use std::future::pending;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, Dropped, Lanes, lanes, lasts, time_limit};
+use crate::support::{self, Dropped, Lanes, lanes, lasts};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use http_body::{Body, Frame};
@@ -24,34 +24,22 @@ where
     StreamBody::new(Box::pin(hello.chain(rest)))
 }
 
-fn lost<B>(end: Result<B, BodyError<&'static str>>) -> BridgeError {
-    match end {
-        Err(BodyError::Lost(lost)) => lost,
-        Err(error) => panic!("{error:?}"),
-        Ok(_) => panic!("it looks whole"),
-    }
-}
-
-/// `object_store`'s `SpawnService` ends a body there: 5 of 10 bytes, and `Ok`.
-#[test]
-fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(1);
-    let handle = cpu.handle().clone();
-    let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
-    let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
-    assert_eq!(first, "hello");
-    drop(io);
-    assert!(!body.is_end_stream());
-    let lost = lost(wait(body.frame()).unwrap());
-    assert!(!lost.is_panic());
-    assert_eq!(lost.sent(), 5);
-    let text = lost.to_string();
-    assert!(text.contains("cut short after 5 bytes: "), "{text}");
-    assert!(text.contains("the I/O lane stopped"), "{text}");
-    assert!(!lost.try_into_panic().unwrap_err().is_panic());
+/// Reads a body to the error that says why it is not whole.
+fn lost<B>(mut body: B) -> BridgeError
+where
+    B: Body<Data = Bytes, Error = BodyError<&'static str>> + Unpin,
+{
+    let error = loop {
+        if let Err(error) = wait(body.frame()).expect("it looks whole") {
+            break error;
+        }
+    };
     // After the error, not instead of it.
     assert!(wait(body.frame()).is_none());
+    match error {
+        BodyError::Lost(lost) => lost,
+        error => panic!("{error:?}"),
+    }
 }
 
 #[test]
@@ -60,7 +48,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
     let Lanes { cpu, io: _io } = lanes(1);
     let panics = stream::poll_fn(|_| panic!("no such codec"));
     let body = cpu.handle().body_from_io(hello_and(panics), 1024);
-    let lost = lost(wait(body.collect()));
+    let lost = lost(body);
     assert!(lost.is_panic());
     let text = lost.to_string();
     assert!(
@@ -71,11 +59,13 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
     assert_eq!(cpu.handle().spawn_io(async { 1 }).wait().unwrap(), 1);
 }
 
+/// And ends the body: one that fails at each poll filled the memory with its errors, which weigh
+/// nothing.
 #[test]
-fn a_body_s_own_error_comes_as_it_is() {
+fn a_body_s_own_error_comes_as_it_is_and_once() {
     let _limit = support::time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
-    let reset = stream::iter([Err("reset by peer")]);
+    let reset = stream::repeat_with(|| Err("reset by peer"));
     let mut body = cpu.handle().body_from_io(hello_and(reset), 1024);
     assert!(wait(body.frame()).unwrap().is_ok());
     match wait(body.frame()) {
@@ -127,7 +117,7 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
         let body = cpu.handle().body_from_io(hello_and(fed), 1024);
         asked.recv().unwrap();
         io.shutdown_background();
-        assert_eq!(lost(wait(body.collect())).sent(), 5);
+        assert_eq!(lost(body).sent(), 5);
     }
 }
 
@@ -156,28 +146,11 @@ fn a_body_is_lost_with_a_runtime_of_one_thread() {
         };
         lanes.until_idle();
         drop(lanes.io);
-        assert_eq!(lost(wait(body.collect())).sent(), 5);
+        assert!(!body.is_end_stream());
+        let lost = lost(body);
+        assert_eq!(lost.sent(), 5);
+        assert!(!lost.try_into_panic().unwrap_err().is_panic());
     }
-}
-
-/// A body that fails at each poll filled the memory with its errors, which
-/// weigh nothing.
-#[test]
-fn a_body_that_fails_for_ever_fails_once() {
-    let _limit = support::time_limit();
-    let lanes = lanes(1);
-    let failing = stream::repeat_with(|| Err::<Frame<Bytes>, _>(io::Error::other("reset")));
-    let mut body = lanes
-        .cpu
-        .handle()
-        .body_from_io(StreamBody::new(failing), 1024);
-    lanes.io.block_on(async {
-        assert_eq!(
-            body.frame().await.unwrap().unwrap_err().to_string(),
-            "reset"
-        );
-        assert!(body.frame().await.is_none());
-    });
 }
 
 #[test]

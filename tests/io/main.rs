@@ -2,7 +2,6 @@
 
 mod bodies;
 mod clients;
-mod connection;
 mod crossing;
 mod owned;
 mod owned_ends;
@@ -16,6 +15,8 @@ mod types;
 mod dice;
 #[path = "../../crates/core/tests/support/dropping.rs"]
 mod dropping;
+#[path = "../support/gate.rs"]
+mod gate;
 #[path = "../../crates/core/tests/support/log.rs"]
 mod log;
 #[path = "../support/server.rs"]
@@ -26,5 +27,3 @@ mod shows;
 mod stepped;
 #[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
-#[path = "../support/watched.rs"]
-mod watched;

@@ -5,6 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use crate::dropping::{self, Probe, end_of};
+use crate::gate::gate;
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
 use crate::support::{self, Lanes, lanes, thread_name, time_limit};
@@ -96,16 +97,26 @@ const WAYS: [Way; 11] = [
     }),
 ];
 
+fn is_dropped_on_io(way: &str, end: impl FnOnce(&Lanes, Value, &dyn Fn())) {
+    println!("{way}");
+    let end = end_of(|lanes, probe, is_dropped| {
+        end(lanes, lanes.cpu.handle().io_owned(probe), is_dropped);
+    });
+    assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
+    assert!(end.in_a_task);
+}
+
+/// Used in any way, by an owner that is a job and ends in any of the ways in which jobs end.
 #[test]
-fn a_value_is_dropped_on_the_io_lane_however_it_was_used() {
+fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
     let _limit = time_limit();
     for (way, end) in WAYS {
-        println!("{way}");
-        let end = end_of(|lanes, probe, _| {
-            end(lanes, lanes.cpu.handle().io_owned(probe));
+        is_dropped_on_io(way, |lanes, value, _| end(lanes, value));
+    }
+    for (way, end) in dropping::WAYS {
+        is_dropped_on_io(way, |lanes, value, is_dropped| {
+            end(lanes, Box::new(value), is_dropped);
         });
-        assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
-        assert!(end.in_a_task);
     }
 }
 
@@ -157,14 +168,12 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
         assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
     });
     begins.recv().unwrap();
-    let (begun, begins) = mpsc::channel();
-    let (let_go, stay) = mpsc::channel();
+    let (gate, stay) = gate();
     let job = cpu.spawn_cpu(move || {
         let _value = in_job;
-        begun.send(()).unwrap();
-        stay.recv().unwrap()
+        stay();
     });
-    begins.recv().unwrap();
+    gate.is_reached();
     drop(io);
 
     // The call ends with the runtime, and its thread then drops the value.
@@ -182,7 +191,7 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
     assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
     drop(shared);
     assert_eq!(drops.recv().unwrap(), (thread_name(), context));
-    let_go.send(()).unwrap();
+    drop(gate);
     job.wait().unwrap();
     assert_eq!(drops.recv().unwrap(), ("cpu-0".to_owned(), context));
 }
@@ -198,19 +207,4 @@ fn a_runtime_that_ends_drops_the_values_that_wait_for_it() {
     assert!(drops.try_recv().is_err());
     drop(io);
     assert_eq!(drops.recv().unwrap(), (thread_name(), context));
-}
-
-/// Its owner is a job, which ends in any of the ways in which jobs end.
-#[test]
-fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
-    let _limit = time_limit();
-    for (way, end) in dropping::WAYS {
-        println!("{way}");
-        let end = end_of(|lanes, probe, is_dropped| {
-            let value = lanes.cpu.handle().io_owned(probe);
-            end(lanes, Box::new(value), is_dropped);
-        });
-        assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
-        assert!(end.in_a_task);
-    }
 }

@@ -1,10 +1,11 @@
 //! What reqwest alone has: a response with more than an `http::Response`, and a call that finds its
 //! handle by itself.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::server::{Server, client, h2_client, silent_server};
-use crate::support::{self, Lanes, lanes, time_limit};
+use crate::support::{self, Lanes, lanes, thread_name, time_limit};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Redirect;
@@ -81,4 +82,33 @@ fn it_needs_a_handle_and_the_io_lane() {
         Err(SendIoError::Join(error)) => assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone),
         other => panic!("{other:?}"),
     }
+}
+
+struct Resolver(std::net::SocketAddr, mpsc::Sender<String>);
+
+impl reqwest::dns::Resolve for Resolver {
+    fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let (address, seen) = (self.0, self.1.clone());
+        Box::pin(async move {
+            seen.send(thread_name()).unwrap();
+            Ok(Box::new(std::iter::once(address)) as reqwest::dns::Addrs)
+        })
+    }
+}
+
+/// From its first poll on: a connection that a job's thread resolves or opens waits for that thread's
+/// next idle moment.
+#[test]
+fn the_name_is_resolved_on_the_io_lane() {
+    let server = Server::start(Router::new().route("/", get(async || "hello")));
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(1);
+    let (resolves, resolved_on) = mpsc::channel();
+    let client = reqwest::Client::builder().no_proxy();
+    let client = client.dns_resolver(Resolver(server.address, resolves));
+    let url = format!("http://somewhere.test:{}/", server.address.port());
+    let request = client.build().unwrap().get(url);
+    let job = cpu.spawn(async { request.send_io().await.unwrap().text().await.unwrap() });
+    assert_eq!(job.wait().unwrap(), "hello");
+    assert_eq!(resolved_on.try_iter().collect::<Vec<_>>(), ["io"]);
 }

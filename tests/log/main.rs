@@ -3,6 +3,8 @@
 mod owned;
 mod streams;
 
+#[path = "../support/gate.rs"]
+mod gate;
 #[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 #[path = "../../crates/core/tests/support/tap.rs"]

@@ -1,7 +1,8 @@
 //! Streams and bridges: panics that no reader sees, and shutdowns.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 
+use crate::gate::gate;
 use crate::support::busy::wait_for_idle;
 use crate::support::{Dropped, Lanes, Stuck};
 use crate::tap::listen;
@@ -42,20 +43,16 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         says("of the source");
 
         // The stage runs while the stream is dropped.
-        let (let_go, wait) = mpsc::channel::<()>();
-        let (started, starts) = mpsc::channel();
-        let wait = Mutex::new(wait);
-        let stream = CpuStreamExt::on_cpu(futures::stream::iter([1]), cpu.handle())
-            .map(move |_| {
-                started.send(()).unwrap();
-                wait.lock().unwrap().recv().unwrap();
-                panic!("too late");
-            })
-            .buffered(WINDOW);
-        let stream: twolane::stream::Buffered<()> = stream;
-        starts.recv().unwrap();
+        let (gate, stay) = gate();
+        let source = [1].into_iter().on_cpu(cpu.handle());
+        let stage = move |_| -> () {
+            stay();
+            panic!("too late");
+        };
+        let stream = source.map(stage).buffered(WINDOW);
+        gate.is_reached();
         drop(stream);
-        let_go.send(()).unwrap();
+        drop(gate);
         says("too late");
 
         let mut read = (0..4)

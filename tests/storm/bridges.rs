@@ -1,15 +1,13 @@
 //! Bridges between the lanes, both ways.
 
 use std::sync::Arc;
-use std::task::Poll;
 
-use futures::{StreamExt, stream};
+use futures::StreamExt;
 use twolane::Handle;
 use twolane::io::Bridged;
 
 use crate::dice::Dice;
-use crate::surroundings::{Done, Item, Round, wait_a_little};
-use crate::watchdog::Planned;
+use crate::surroundings::{Done, Item, Round, paused, wait_a_little};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -47,33 +45,22 @@ impl Plan {
     }
 
     pub(crate) fn start(self, round: &Arc<Round>, (cpu, limited): (Handle, bool)) -> Started {
-        let (live, plan) = (round.live.clone(), self.clone());
-        let (mut next, mut polls) = (0, 0);
-        let source = stream::poll_fn(move |cx| {
-            polls += 1;
-            if polls % plan.pending_each == 0 {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            if plan.panics_at == Some(next) && next < plan.inputs {
-                std::panic::panic_any(Planned(plan.id));
-            }
-            let item = (next < plan.inputs).then(|| live.item(next));
-            next += 1;
-            Poll::Ready(item)
-        });
+        let inputs = round.live.inputs(self.inputs, self.id, self.panics_at);
+        let source = paused(inputs, self.pending_each);
         let size = |item: &Item| item.value as usize % 4;
         let items = match self.from_cpu {
             true => cpu.stream_from_cpu(source, self.limit, size),
             false => cpu.stream_from_io(source, self.limit, size),
         };
         let done = Done {
-            panics: Some(self.id),
             needs_permit: self.from_cpu && limited,
-            ..Done::default()
+            ..Done::panics(self.id)
         };
-        let plan = self;
-        Started { plan, done, items }
+        Started {
+            plan: self,
+            done,
+            items,
+        }
     }
 }
 

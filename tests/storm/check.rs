@@ -37,6 +37,10 @@ pub(crate) fn all(round: &Round, is_exact: bool) {
     if ledger.running_closures.load(SeqCst) > 0 {
         wrong.push("a closure runs on".to_owned());
     }
+    let sites = round.cpu.call_sites();
+    if sites.keys().iter().any(|usage| usage.queued > 0) {
+        wrong.push(format!("a key keeps jobs: {:?}", sites.keys()));
+    }
     if !wrong.is_empty() {
         crate::watchdog::report();
         wrong.truncate(20);
@@ -78,8 +82,9 @@ fn what_is_wrong(round: &Round, record: &Record) -> Vec<&'static str> {
         Seen::Shutdown => has_no_end && round.may_end(),
         Seen::IoGone => has_no_end && round.io_ends.load(SeqCst),
         Seen::NoPermit => !has_started && round.limits[what.level].is_some(),
+        Seen::KeyFull => !has_started && what.has_key,
     };
-    let is_refusal = facts.seen == Seen::NoPermit && !what.is_on_io;
+    let is_refusal = facts.seen.is_refusal() && !what.is_on_io;
     let rules = [
         (is_as_seen, "it was seen to end in another way"),
         (facts.started <= 1, "started twice"),
@@ -142,7 +147,7 @@ impl Own {
         add(|own| &mut own.completed, least, most);
         let (least, most) = is(End::Panic);
         add(|own| &mut own.panicked, least, most);
-        let is_refused = entry == Entry::Refused || seen == Seen::NoPermit;
+        let is_refused = entry == Entry::Refused || seen.is_refusal();
         let may_be_refused = is_refused || entry == Entry::RefusedOrClosed;
         add(|own| &mut own.rejected, is_refused, may_be_refused);
         let is_closed = matches!(end, End::None | End::Checkpoint) || is_in_doubt;

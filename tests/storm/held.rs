@@ -9,28 +9,14 @@ use crate::ledger::{Record, Seen};
 use crate::surroundings::{Done, Item, Round};
 
 pub(crate) struct Held {
-    round: Arc<Round>,
-    record: Arc<Record>,
+    pub(crate) round: Arc<Round>,
+    pub(crate) record: Arc<Record>,
     /// None once it has answered, or was let go.
-    task: Option<Task<Item>>,
-    done: Done,
+    pub(crate) task: Option<Task<Item>>,
+    pub(crate) done: Done,
 }
 
 impl Held {
-    pub(crate) fn new(
-        round: Arc<Round>,
-        record: Arc<Record>,
-        task: Task<Item>,
-        done: Done,
-    ) -> Self {
-        Self {
-            round,
-            record,
-            task: Some(task),
-            done,
-        }
-    }
-
     pub(crate) fn task(&mut self) -> &mut Task<Item> {
         self.task.as_mut().expect("only its end takes it")
     }

@@ -12,12 +12,12 @@ use futures::future::{Either, join_all, select};
 use futures::poll;
 use tokio::sync::oneshot;
 use tokio::task::unconstrained;
-use twolane::{Handle, Permit};
+use twolane::{Handle, Key, Permit};
 
 use crate::dice::Dice;
 use crate::held::Held;
 use crate::ledger::{Asks, Captures, Entry, Seen, What, submitting};
-use crate::surroundings::{Done, PRIORITIES, Round, wait_a_little};
+use crate::surroundings::{Done, Round, wait_a_little};
 use crate::watchdog::{self, Payload};
 use crate::work::{Bomb, Does, Job};
 
@@ -54,6 +54,30 @@ impl At {
     }
 }
 
+/// Whose jobs they are: those of a key, or plain ones.
+struct Tenant {
+    level: usize,
+    cpu: Handle,
+    has_key: bool,
+}
+
+impl Tenant {
+    fn draw(round: &Round, dice: &mut Dice) -> Self {
+        let (level, mut cpu) = round.level(dice);
+        let has_key = dice.once_in(2);
+        if has_key {
+            let key = Key::new(dice.below(4).to_string());
+            let key = key.with_weight(1 + dice.below(4) as u16);
+            cpu = cpu.with_key(key.with_max_jobs(round.jobs_of_key));
+        }
+        Self {
+            level,
+            cpu,
+            has_key,
+        }
+    }
+}
+
 /// The call that submits.
 enum Way {
     Direct,
@@ -77,12 +101,12 @@ pub(crate) fn tree(at: At, mut dice: Dice) -> Outcome {
 
 /// A job of one that runs, which leaves it alone.
 pub(crate) fn child(at: &At, dice: &mut Dice) {
-    let (level, cpu) = at.round.level(dice);
-    let mut drawn = Drawn::new(at, dice, level, false, false);
+    let tenant = Tenant::draw(&at.round, dice);
+    let mut drawn = Drawn::new(at, dice, &tenant, false, false);
     if matches!(drawn.job.does, Does::Lasts) {
         drawn.job.does = Does::Nothing;
     }
-    if let Some(held) = drawn.submit(&cpu, Way::Direct) {
+    if let Some(held) = drawn.submit(&tenant.cpu, Way::Direct) {
         match dice.below(3) {
             0 => held.detach(),
             1 => held.abort(),
@@ -93,26 +117,26 @@ pub(crate) fn child(at: &At, dice: &mut Dice) {
 
 /// Another job sends what one waits for, or drops it if it never runs.
 pub(crate) fn sender(at: &At, dice: &mut Dice, send: oneshot::Sender<()>) {
-    let (level, cpu) = at.round.level(dice);
-    let mut drawn = Drawn::new(&at.deeper(), dice, level, false, false);
+    let tenant = Tenant::draw(&at.round, dice);
+    let mut drawn = Drawn::new(&at.deeper(), dice, &tenant, false, false);
     drawn.job.does = Does::Sends(send);
-    if let Some(held) = drawn.submit(&cpu, Way::Direct) {
+    if let Some(held) = drawn.submit(&tenant.cpu, Way::Direct) {
         held.detach();
     }
 }
 
 async fn one(at: At, mut dice: Dice, is_alone: bool) {
-    let (level, mut cpu) = at.round.level(&mut dice);
+    let mut tenant = Tenant::draw(&at.round, &mut dice);
     let mut may_expire = false;
     if dice.once_in(4) {
         let (deadline, may_come) = deadline(&mut dice);
-        cpu = cpu.with_deadline(deadline);
+        tenant.cpu = tenant.cpu.with_deadline(deadline);
         may_expire = may_come;
     }
     let mut way = match dice.below(10) {
         0..=4 => Way::Direct,
         5 => Way::OnIo,
-        _ => match permit(&at, &mut dice, &cpu, level, is_alone && at.may_block).await {
+        _ => match permit(&at, &mut dice, &tenant, is_alone && at.may_block).await {
             Some(permit) => Way::Permit(permit),
             None => return,
         },
@@ -125,9 +149,10 @@ async fn one(at: At, mut dice: Dice, is_alone: bool) {
             return;
         }
     }
-    let drawn = Drawn::new(&at, &mut dice, level, may_expire, matches!(way, Way::OnIo));
+    let is_on_io = matches!(way, Way::OnIo);
+    let drawn = Drawn::new(&at, &mut dice, &tenant, may_expire, is_on_io);
     let lasts = matches!(drawn.job.does, Does::Lasts);
-    let Some(mut held) = drawn.submit(&cpu, way) else {
+    let Some(mut held) = drawn.submit(&tenant.cpu, way) else {
         return;
     };
     match dice.below(12) {
@@ -163,15 +188,9 @@ async fn one(at: At, mut dice: Dice, is_alone: bool) {
 }
 
 /// None: there was none, or the wait for it was given up.
-async fn permit(
-    at: &At,
-    dice: &mut Dice,
-    cpu: &Handle,
-    level: usize,
-    may_block: bool,
-) -> Option<Permit> {
-    let round = &at.round;
-    let asks = Asks::new(round, level);
+async fn permit(at: &At, dice: &mut Dice, tenant: &Tenant, may_block: bool) -> Option<Permit> {
+    let (round, cpu) = (&at.round, &tenant.cpu);
+    let asks = Asks::new(round, tenant.level);
     let answer = if dice.once_in(2) {
         cpu.try_reserve()
     } else if may_block && dice.once_in(2) {
@@ -189,7 +208,8 @@ async fn permit(
         }
     };
     let done = Done {
-        needs_permit: round.limits[level].is_some(),
+        needs_permit: round.limits[tenant.level].is_some(),
+        has_key: tenant.has_key,
         // The handle's.
         has_deadline: true,
         ..Done::default()
@@ -213,7 +233,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn new(at: &At, dice: &mut Dice, level: usize, may_expire: bool, is_on_io: bool) -> Self {
+    fn new(at: &At, dice: &mut Dice, tenant: &Tenant, may_expire: bool, is_on_io: bool) -> Self {
         let id = at.id;
         let is_closure = !is_on_io && dice.once_in(2);
         let does = match is_closure {
@@ -230,13 +250,15 @@ impl Drawn {
             panics: has_reason.then_some(id),
             payload: panics.filter(|_| !panics_in_rayon).unwrap_or_default(),
             must_panic: panics.is_some() || panics_in_rayon,
-            needs_permit: at.round.limits[level].is_some(),
+            needs_permit: at.round.limits[tenant.level].is_some(),
+            has_key: tenant.has_key,
             has_deadline: may_expire,
             sleeps: matches!(does, Does::Sleeps),
             ..Done::default()
         };
         let what = What {
-            level,
+            level: tenant.level,
+            has_key: tenant.has_key,
             is_closure,
             is_on_io,
             may_expire,
@@ -288,22 +310,17 @@ impl Drawn {
         record.note(|facts| facts.entry = entry);
         let is_late = was_closed && entry == Entry::Taken && !what.is_on_io;
         assert!(!is_late, "taken after the shutdown: {record:?}");
-        match answer {
-            Ok(task) => return Some(Held::new(round, record, task, done)),
+        let task = answer.map_err(|payload| {
             // The destructor of what it has captured, which was dropped in here.
-            Err(payload) => {
-                assert_eq!(watchdog::planned(&*payload), done.panics);
-                record.see(Seen::Dropped);
-            }
-        }
-        None
-    }
-}
-
-impl Round {
-    /// Mostly the priority that is started with the lane.
-    fn level(&self, dice: &mut Dice) -> (usize, Handle) {
-        let level = dice.one_of(&[0, 1, 1, 1, 2]);
-        (level, self.cpu.with_priority(PRIORITIES[level]))
+            assert_eq!(watchdog::planned(&*payload), done.panics);
+            record.see(Seen::Dropped);
+        });
+        let task = Some(task.ok()?);
+        Some(Held {
+            round,
+            record,
+            task,
+            done,
+        })
     }
 }

@@ -47,6 +47,8 @@ pub(crate) enum Seen {
     IoGone,
     /// It was refused for want of permits.
     NoPermit,
+    /// Its key had enough jobs.
+    KeyFull,
     Dropped,
     Detached,
 }
@@ -60,8 +62,13 @@ impl Seen {
             () if error.kind() == JoinErrorKind::Shutdown => Self::Shutdown,
             () if error.kind() == JoinErrorKind::IoRuntimeGone => Self::IoGone,
             () if error.kind() == JoinErrorKind::QueueFull => Self::NoPermit,
+            () if error.kind() == JoinErrorKind::KeyFull => Self::KeyFull,
             () => panic!("no job ends with that: {error}"),
         }
+    }
+
+    pub(crate) fn is_refusal(self) -> bool {
+        matches!(self, Self::NoPermit | Self::KeyFull)
     }
 }
 
@@ -71,6 +78,7 @@ pub(crate) struct What {
     pub(crate) is_closure: bool,
     /// It is a future on the I/O lane: no counter knows it.
     pub(crate) is_on_io: bool,
+    pub(crate) has_key: bool,
     /// It has a deadline that may come.
     pub(crate) may_expire: bool,
     /// It has Tokio tasks on the lane.

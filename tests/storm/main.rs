@@ -1,7 +1,7 @@
 //! All of it together, round by round on a lane of its own: random streams, jobs of twenty kinds by
-//! every call that submits one, values on the I/O lane and bridges between the lanes, with limits,
-//! priorities, deadlines, cancels, panics and all forms of a shutdown, on one
-//! to four threads.
+//! every call that submits one, plain or of tenants, values on the I/O lane and bridges between the
+//! lanes, with limits, priorities, deadlines, cancels, panics and all forms of a shutdown, on one to
+//! four threads.
 //!
 //! What is checked: each stream gives all that a plain loop does, in order, or ends with an error
 //! that fits what was done to it, and pulls no input from behind its window; what lives on the I/O

@@ -67,13 +67,9 @@ pub(crate) async fn owned(round: Arc<Round>, cpu: Handle, mut dice: Dice, id: u6
                     log.calls.push(call);
                     std::panic::panic_any(Planned(id));
                 };
-                let done = Done {
-                    panics: Some(id),
-                    ..Done::default()
-                };
                 let error = log.with(panics).await.unwrap_err();
                 let is_panic = error.is_panic();
-                round.check(error, done);
+                round.check(error, Done::panics(id));
                 if !is_panic {
                     return;
                 }
@@ -120,10 +116,6 @@ pub(crate) async fn shared(round: Arc<Round>, cpu: Handle, limited: bool, mut di
     let shared = cpu.io_owned(value).shared();
     let jobs = (0..dice.below(6)).map(|_| {
         let (shared, round) = (shared.clone(), round.clone());
-        let done = Done {
-            needs_permit: limited,
-            ..Done::default()
-        };
         let job = {
             let round = round.clone();
             async move {
@@ -142,7 +134,7 @@ pub(crate) async fn shared(round: Arc<Round>, cpu: Handle, limited: bool, mut di
             match job.await {
                 Ok(added) => Some(added),
                 Err(error) => {
-                    round.check(error, done);
+                    round.check(error, Done::needs_permit(limited));
                     None
                 }
             }

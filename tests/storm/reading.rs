@@ -61,11 +61,7 @@ impl Started {
             }
             Some(Failure::Join(error)) => {
                 let is_panic = error.is_panic();
-                let done = Done {
-                    panics: Some(plan.id),
-                    ..Done::default()
-                };
-                round.check(error, done);
+                round.check(error, Done::panics(plan.id));
                 let source_ends = matches!(plan.source, Source::Bridge | Source::OfOnIo);
                 if is_panic && plan.ordered && !source_ends {
                     assert_eq!(found, expected, "{plan:?}");

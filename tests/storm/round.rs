@@ -47,6 +47,7 @@ enum Kinds {
 struct Plan {
     threads: usize,
     limits: [Option<usize>; 3],
+    jobs_of_key: u16,
     units: u64,
     kinds: Kinds,
     /// The lane is shut down after so many units.
@@ -65,6 +66,7 @@ impl Plan {
         Self {
             threads: 1 + dice.below(4) as usize,
             limits: [limit(dice), limit(dice), limit(dice)],
+            jobs_of_key: 1 + dice.below(8) as u16,
             units,
             kinds: dice.one_of(&[Kinds::Any, Kinds::Jobs, Kinds::Streams]),
             ends: (!dice.once_in(3)).then(|| (dice.below(units), Ending::draw(dice))),
@@ -101,6 +103,7 @@ pub(crate) fn run(seed: u64) -> usize {
     let round = Arc::new(Round {
         cpu: cpu.handle().clone(),
         limits: plan.limits,
+        jobs_of_key: plan.jobs_of_key,
         ledger: Ledger::default(),
         closing: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),
@@ -226,20 +229,11 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, kinds:
     // A unit that is a job has no record.
     let place = dice.one_of(&places[..if kinds == Kinds::Jobs { 3 } else { 5 }]);
     let made_here = dice.once_in(2);
-    let kind = match kinds {
-        Kinds::Any => dice.below(6),
-        Kinds::Jobs => JOBS,
-        Kinds::Streams => 0,
-    };
-    let mut of_unit = dice.fork();
+    let what = What::draw(&mut dice, kinds, id);
+    let of_unit = dice.fork();
     let (cpu, limited) = round.at(&mut dice);
-    let name = match kind {
-        0..=2 => format!("{:?}", streams::Plan::draw(&mut of_unit, id)),
-        3 => format!("{:?}", bridges::Plan::draw(&mut of_unit, id)),
-        _ => String::from(["values on the I/O lane", "jobs"][kind as usize - 4]),
-    };
     let name = format!(
-        "{place:?}, made here: {made_here}, {:?}: {name}",
+        "{place:?}, made here: {made_here}, {:?}: {what:?}",
         cpu.priority()
     );
     let _under_way = watchdog::unit(id, name);
@@ -250,14 +244,12 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, kinds:
         depth: 0,
         may_block: place == Place::Thread,
     };
+    let is_bridge = matches!(what, What::Bridge(_));
     let unit: Unit = match made_here {
-        true => make(at, of_unit, kind),
-        false => Box::pin(async move { make(at, of_unit, kind).await }),
+        true => what.make(at, of_unit),
+        false => Box::pin(async move { what.make(at, of_unit).await }),
     };
-    let mut done = Done {
-        needs_permit: limited,
-        ..Done::default()
-    };
+    let mut done = Done::needs_permit(limited);
     match place {
         Place::IoTask => unit.await,
         Place::Thread => {
@@ -272,7 +264,7 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, kinds:
         Place::Job => {
             // A bridge from the CPU lane is a job, which has a permit and waits for its
             // reader. The reader must not wait for that permit.
-            let task = match kind == 3 || dice.once_in(4) {
+            let task = match is_bridge || dice.once_in(4) {
                 true => cpu.spawn(unit),
                 false => match cpu.reserve().await {
                     Ok(permit) => permit.spawn(unit),
@@ -295,24 +287,42 @@ fn check(round: &Round, outcome: Result<(), JoinError>, done: Done) {
     }
 }
 
-/// The kind of a unit that is jobs.
-const JOBS: u64 = 5;
+/// What a unit does.
+#[derive(Debug)]
+enum What {
+    Stream(streams::Plan),
+    Bridge(bridges::Plan),
+    SharedValue,
+    OwnedValue,
+    Jobs,
+}
 
-fn make(at: jobs::At, mut dice: Dice, kind: u64) -> Unit {
-    let (round, id) = (at.round.clone(), at.id);
-    let (cpu, limited) = round.at(&mut dice);
-    match kind {
-        0..=2 => {
-            let plan = streams::Plan::draw(&mut dice, id);
-            Box::pin(plan.start(&round, &cpu, &at.outer).read(round, dice))
+impl What {
+    fn draw(dice: &mut Dice, kinds: Kinds, id: u64) -> Self {
+        let kind = match kinds {
+            Kinds::Any => dice.below(12),
+            Kinds::Streams => 0,
+            Kinds::Jobs => 11,
+        };
+        match kind {
+            0..=5 => Self::Stream(streams::Plan::draw(dice, id)),
+            6 | 7 => Self::Bridge(bridges::Plan::draw(dice, id)),
+            8 => Self::SharedValue,
+            9 => Self::OwnedValue,
+            _ => Self::Jobs,
         }
-        3 => {
-            let plan = bridges::Plan::draw(&mut dice, id);
-            Box::pin(plan.start(&round, (cpu, limited)).read(round, dice))
+    }
+
+    fn make(self, at: jobs::At, mut dice: Dice) -> Unit {
+        let (round, id) = (at.round.clone(), at.id);
+        let (cpu, limited) = round.at(&mut dice);
+        match self {
+            Self::Stream(plan) => Box::pin(plan.start(&round, &cpu, &at.outer).read(round, dice)),
+            Self::Bridge(plan) => Box::pin(plan.start(&round, (cpu, limited)).read(round, dice)),
+            Self::SharedValue => Box::pin(owned::shared(round, cpu, limited, dice, id)),
+            Self::OwnedValue => Box::pin(owned::owned(round, cpu, dice, id)),
+            Self::Jobs => jobs::tree(at, dice),
         }
-        4 if dice.once_in(2) => Box::pin(owned::shared(round, cpu, limited, dice, id)),
-        4 => Box::pin(owned::owned(round, cpu, dice, id)),
-        _ => jobs::tree(at, dice),
     }
 }
 

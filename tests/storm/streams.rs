@@ -4,7 +4,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::task::Poll;
 use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
@@ -13,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use twolane::{CpuIteratorExt, CpuStreamExt, Handle, HandleExt, IoOwned, JoinError};
 
 use crate::dice::Dice;
-use crate::surroundings::{Done, Item, Live, Round};
+use crate::surroundings::{Done, Item, Live, Round, paused};
 use crate::watchdog::Planned;
 
 pub(crate) enum Failure {
@@ -179,27 +178,11 @@ impl Plan {
     }
 
     fn make_inputs(&self, live: &Live) -> impl Iterator<Item = Item> + Send + use<> {
-        let (id, live, panics_at) = (self.id, live.clone(), self.source_panics_at);
-        (0..self.inputs).map(move |input| {
-            if panics_at == Some(input) {
-                std::panic::panic_any(Planned(id));
-            }
-            live.item(input)
-        })
+        live.inputs(self.inputs, self.id, self.source_panics_at)
     }
 
-    /// The inputs, with a pause now and then.
     fn paused(&self, live: &Live) -> Inputs {
-        let (mut inputs, each, mut polls) = (self.make_inputs(live), self.pending_each, 0);
-        let next = move |cx: &mut std::task::Context<'_>| {
-            polls += 1;
-            if polls % each == 0 {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            Poll::Ready(inputs.next())
-        };
-        stream::poll_fn(next).boxed()
+        paused(self.make_inputs(live), self.pending_each).boxed()
     }
 
     /// Starts the stream on that handle. `senders`: where a channel is filled.
@@ -215,14 +198,10 @@ impl Plan {
         // A bridge that has broken off ends the stream with a panic.
         let whole = {
             let (round, id) = (round.clone(), self.id);
-            let done = Done {
-                panics: Some(id),
-                ..Done::default()
-            };
             move |item| match item {
                 Ok(item) => item,
                 Err(error) => {
-                    round.check_bridge(error, done);
+                    round.check_bridge(error, Done::panics(id));
                     std::panic::panic_any(Planned(id));
                 }
             }
@@ -264,13 +243,8 @@ impl Plan {
                 }
                 let (id, live, panics_at) = (self.id, live.clone(), self.source_panics_at);
                 let inputs = stream::poll_fn(move |cx| receiver.poll_recv(cx));
-                let inputs = inputs.map(move |input| {
-                    if panics_at == Some(input) {
-                        std::panic::panic_any(Planned(id));
-                    }
-                    live.item(input)
-                });
-                inputs.boxed()
+                let input = move |input| live.input(input, id, panics_at);
+                inputs.map(input).boxed()
             }
         };
         let mut source = CpuStreamExt::on_cpu(source.map(pulled), cpu);

@@ -1,15 +1,18 @@
 //! What a unit knows of its round: the lane, what is alive, and which errors fit.
 
 use std::any::Any;
+use std::panic::panic_any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
+use std::task::Poll;
 
+use futures::stream::{self, Stream};
 use twolane::io::BridgeError;
 use twolane::{Handle, JoinError, JoinErrorKind, Priority};
 
 use crate::dice::Dice;
 use crate::ledger::Ledger;
-use crate::watchdog::{self, Payload};
+use crate::watchdog::{self, Payload, Planned};
 
 pub(crate) const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
@@ -41,11 +44,47 @@ impl Live {
         let live = self.clone();
         Item { value, live }
     }
+
+    /// So many inputs of a unit; its source may panic at one of them.
+    pub(crate) fn inputs(
+        &self,
+        inputs: u64,
+        unit: u64,
+        panics_at: Option<u64>,
+    ) -> impl Iterator<Item = Item> + Send + use<> {
+        let live = self.clone();
+        (0..inputs).map(move |input| live.input(input, unit, panics_at))
+    }
+
+    pub(crate) fn input(&self, input: u64, unit: u64, panics_at: Option<u64>) -> Item {
+        if panics_at == Some(input) {
+            panic_any(Planned(unit));
+        }
+        self.item(input)
+    }
+}
+
+/// The inputs, with a pause at each so many polls.
+pub(crate) fn paused<I>(mut inputs: I, pending_each: u64) -> impl Stream<Item = Item> + Send
+where
+    I: Iterator<Item = Item> + Send,
+{
+    let mut polls = 0;
+    stream::poll_fn(move |cx| {
+        polls += 1;
+        if polls % pending_each == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(inputs.next())
+    })
 }
 
 pub(crate) struct Round {
     pub(crate) cpu: Handle,
     pub(crate) limits: [Option<usize>; 3],
+    /// How many jobs a key may have.
+    pub(crate) jobs_of_key: u16,
     pub(crate) ledger: Ledger,
     /// Set before the lane is shut down.
     pub(crate) closing: AtomicBool,
@@ -66,6 +105,7 @@ pub(crate) struct Done {
     pub(crate) panics: Option<u64>,
     pub(crate) cancelled: bool,
     pub(crate) needs_permit: bool,
+    pub(crate) has_key: bool,
     pub(crate) has_deadline: bool,
     pub(crate) payload: Payload,
     /// It does not end without a panic by itself.
@@ -74,12 +114,33 @@ pub(crate) struct Done {
     pub(crate) sleeps: bool,
 }
 
+impl Done {
+    pub(crate) fn panics(id: u64) -> Self {
+        Self {
+            panics: Some(id),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn needs_permit(needs_permit: bool) -> Self {
+        Self {
+            needs_permit,
+            ..Self::default()
+        }
+    }
+}
+
 impl Round {
+    /// Mostly the priority that is started with the lane.
+    pub(crate) fn level(&self, dice: &mut Dice) -> (usize, Handle) {
+        let level = dice.one_of(&[0, 1, 1, 1, 2]);
+        (level, self.cpu.with_priority(PRIORITIES[level]))
+    }
+
+    /// And whether there is a limit.
     pub(crate) fn at(&self, dice: &mut Dice) -> (Handle, bool) {
-        // Mostly the one that is started with the lane.
-        let index = dice.one_of(&[0, 1, 1, 1, 2]);
-        let handle = self.cpu.with_priority(PRIORITIES[index]);
-        (handle, self.limits[index].is_some())
+        let (level, cpu) = self.level(dice);
+        (cpu, self.limits[level].is_some())
     }
 
     /// The end of the I/O runtime closes the lane.
@@ -93,6 +154,7 @@ impl Round {
             || (error.kind() == JoinErrorKind::IoRuntimeGone && self.io_ends.load(SeqCst))
             || (error.is_cancelled() && done.cancelled)
             || (error.kind() == JoinErrorKind::QueueFull && done.needs_permit)
+            || (error.kind() == JoinErrorKind::KeyFull && done.has_key)
             || (error.kind() == JoinErrorKind::Expired && done.has_deadline);
         if fits {
             return;
@@ -123,8 +185,8 @@ impl Round {
                 "{text}: {done:?}"
             );
         } else {
-            let ends = self.closing.load(SeqCst) || self.io_ends.load(SeqCst);
-            assert!(ends || (full && done.needs_permit), "{text}: {done:?}");
+            let fits = self.may_end() || (full && done.needs_permit);
+            assert!(fits, "{text}: {done:?}");
         }
     }
 }

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use twolane::{Handle, Priority};
+use twolane::Handle;
 
 use crate::dice::Dice;
+use crate::surroundings::PRIORITIES;
 
 /// The payload of a panic by plan: which unit it belongs to.
 pub(crate) struct Planned(pub(crate) u64);
@@ -145,12 +146,8 @@ pub(crate) fn report() {
         for (id, unit) in &now.units {
             tell(&format!("  {id}: {unit}"));
         }
-        let priorities = [Priority::High, Priority::Normal, Priority::Low];
-        for (lane, priority) in now
-            .lane
-            .iter()
-            .flat_map(|lane| priorities.map(|p| (lane, p)))
-        {
+        let Some(lane) = &now.lane else { return };
+        for priority in PRIORITIES {
             let metrics = lane.with_priority(priority).metrics();
             let permits = metrics.permits_in_use;
             tell(&format!(
@@ -162,15 +159,12 @@ pub(crate) fn report() {
 
 /// A round begins.
 pub(crate) fn begin(seed: u64, plan: String, lane: Handle) {
-    let panics = Vec::new();
     with(|now| {
         *now = UnderWay {
             seed,
             plan,
             lane: Some(lane),
-            phase: "",
-            units: BTreeMap::new(),
-            panics,
+            ..UnderWay::default()
         }
     });
 }
@@ -200,14 +194,14 @@ impl Drop for Unit {
 
 /// The round is over: fails if there was a panic that is not by plan.
 pub(crate) fn end() {
-    let mut panics = Vec::new();
+    let mut panics = 0;
     with(|now| {
-        panics = std::mem::take(&mut now.panics);
+        panics = now.panics.len();
         now.lane = None;
     });
-    if !panics.is_empty() {
+    if panics > 0 {
         report();
-        panic!("{} panics that are not by plan", panics.len());
+        panic!("{panics} panics that are not by plan");
     }
 }
 

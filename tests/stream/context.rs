@@ -1,15 +1,11 @@
 //! What of the handle and of the submitter's surroundings do the stages and the source see?
 
-use std::io::Write;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit};
 use futures::{StreamExt, stream};
-use tokio::io::AsyncReadExt;
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt, Handle, Priority};
 
@@ -29,21 +25,27 @@ pub(crate) const SOURCES: [Source; 3] = [Source::IoOwned, Source::OnCpu, Source:
 pub(crate) fn numbers<T: Send + 'static>(
     cpu: &Handle,
     source: Source,
-    mut pull: impl FnMut() + Send + 'static,
+    pull: impl FnMut() + Send + 'static,
     run: impl Fn() -> T + Send + Sync + 'static,
 ) -> Buffered<T> {
-    let items = (0..INPUTS).inspect(move |_| pull());
-    let items_of_window = 4;
+    in_window(4, cpu, source, pull, move |_| run())
+}
+
+pub(crate) fn in_window<T: Send + 'static>(
+    items: usize,
+    cpu: &Handle,
+    source: Source,
+    mut pull: impl FnMut() + Send + 'static,
+    run: impl Fn(u32) -> T + Send + Sync + 'static,
+) -> Buffered<T> {
+    let inputs = (0..INPUTS).inspect(move |_| pull());
     if source == Source::Iterator {
-        return items
-            .on_cpu(cpu)
-            .map(move |_| run())
-            .buffered(items_of_window);
+        return inputs.on_cpu(cpu).map(run).buffered(items);
     }
-    let stages = CpuStreamExt::on_cpu(stream::iter(items), cpu).map(move |_| run());
+    let stages = CpuStreamExt::on_cpu(stream::iter(inputs), cpu).map(run);
     match source {
-        Source::OnCpu => stages.source_on_cpu().buffered(items_of_window),
-        _ => stages.buffered(items_of_window),
+        Source::OnCpu => stages.source_on_cpu().buffered(items),
+        _ => stages.buffered(items),
     }
 }
 
@@ -88,7 +90,8 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
     }
 }
 
-/// Everywhere where a stream calls its user.
+/// Everywhere where a stream calls its user: so a socket that is made there, and a task that is
+/// spawned, belong to the I/O lane.
 #[test]
 fn the_current_handles_are_those_of_the_lane() {
     for source in SOURCES {
@@ -116,33 +119,6 @@ fn the_current_handles_are_those_of_the_lane() {
         let sized = stages.max_bytes(9, size, size).buffered(4);
         assert_eq!(all(&lanes, sized), Vec::from_iter(0..INPUTS));
     }
-}
-
-/// A socket that a stage makes, and a task that it spawns.
-#[test]
-fn io_inside_a_stage_belongs_to_the_io_lane() {
-    let _limit = time_limit();
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = thread::spawn(move || {
-        for connection in listener.incoming().take(2) {
-            connection.unwrap().write_all(b"7").unwrap();
-        }
-    });
-    let lanes = lanes(2);
-    let stage = move |_| {
-        let socket = std::net::TcpStream::connect(address).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        let mut socket = tokio::net::TcpStream::from_std(socket).unwrap();
-        tokio::spawn(async move { (socket.read_u8().await.unwrap(), thread_name()) })
-    };
-    let tasks = (0..2).on_cpu(lanes.cpu.handle()).map(stage).buffered(2);
-    for task in all(&lanes, tasks) {
-        let read = lanes.io.block_on(task).unwrap();
-        assert_eq!(read, (b'7', "io".to_owned()));
-    }
-
-    server.join().unwrap();
 }
 
 /// Also if a worker ends and another one begins: the pauses of the source make it so.

@@ -12,7 +12,6 @@ use crate::support::{Dropped, cpu_lane, lanes, time_limit};
 use futures::executor::block_on;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
-use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::coop;
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt};
@@ -26,29 +25,35 @@ fn fewest_turns(items: usize) -> usize {
     items / (32 * 128) / 2
 }
 
-/// The outputs of a `filter` that lets nothing through come in messages without items. A
-/// consumer that took them all in one poll gave the other tasks no turn.
+/// All outputs are there, so the channel of the stream is never empty. Those of a `filter` that lets
+/// nothing through come in messages without items: a consumer that took them all in one poll gave the
+/// other tasks no turn.
 #[test]
-fn messages_without_items_cost_budget() {
-    const INPUTS: usize = 20_000;
-    let _limit = time_limit();
-    let io = current_thread();
-    let cpu = cpu_lane(1, io.handle());
-    let dropped = Arc::new(AtomicUsize::new(0));
-    let count = dropped.clone();
-    let mut none = (0..INPUTS)
-        .on_cpu(cpu.handle())
-        .flat_map(move |_| {
-            count.fetch_add(1, SeqCst);
-            None::<()>
-        })
-        .batch_time(Duration::ZERO)
-        .buffered(INPUTS);
-    wait_until(|| dropped.load(SeqCst) >= INPUTS);
-    let turns = turns_of_another(&io, async move {
-        assert!(none.next().await.is_none());
-    });
-    assert!(turns >= fewest_turns(INPUTS), "{turns}");
+fn a_consumer_of_cheap_items_or_of_none_lets_others_have_turns() {
+    for (inputs, lets_through) in [(100_000, true), (20_000, false)] {
+        let _limit = time_limit();
+        let io = current_thread();
+        let cpu = cpu_lane(1, io.handle());
+        let (dropped, source_dropped) = mpsc::channel();
+        let sentinel = Dropped(dropped);
+        let source = (0..inputs).inspect(move |_| _ = &sentinel);
+        let mut stages = source
+            .on_cpu(cpu.handle())
+            .flat_map(move |n| lets_through.then_some(n));
+        if !lets_through {
+            stages = stages.batch_time(Duration::ZERO);
+        }
+        let mut numbers = stages.buffered(inputs + 1);
+        source_dropped.recv().unwrap();
+        wait_for_idle(cpu.handle());
+        let turns = turns_of_another(&io, async move {
+            for n in (0..inputs).take_while(|_| lets_through) {
+                assert_eq!(numbers.next().await.unwrap().unwrap(), n);
+            }
+            assert!(numbers.next().await.is_none());
+        });
+        assert!(turns >= fewest_turns(inputs), "{turns}");
+    }
 }
 
 /// A poll that returned `Pending` spent a unit, so a task that polled more than 128 streams
@@ -69,28 +74,6 @@ fn pending_streams_do_not_starve_a_ready_one() {
     assert_eq!(lanes.io.block_on(reader).unwrap(), 1);
 }
 
-/// All outputs are there: the channel of the stream is never empty.
-#[test]
-fn a_consumer_of_cheap_items_lets_others_have_turns() {
-    const INPUTS: usize = 100_000;
-    let _limit = time_limit();
-    let io = current_thread();
-    let cpu = cpu_lane(1, io.handle());
-    let (dropped, source_dropped) = mpsc::channel();
-    let sentinel = Dropped(dropped);
-    let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
-    let mut numbers = source.on_cpu(cpu.handle()).map(|n| n).buffered(INPUTS + 1);
-    source_dropped.recv().unwrap();
-    wait_for_idle(cpu.handle());
-    let turns = turns_of_another(&io, async move {
-        for n in 0..INPUTS {
-            assert_eq!(numbers.next().await.unwrap().unwrap(), n);
-        }
-        assert!(numbers.next().await.is_none());
-    });
-    assert!(turns >= fewest_turns(INPUTS), "{turns}");
-}
-
 /// Counts how often it was called, and lets nothing through.
 fn counter() -> (Arc<AtomicUsize>, impl Fn(()) -> Option<()> + Send + Sync) {
     let calls = Arc::new(AtomicUsize::new(0));
@@ -100,11 +83,6 @@ fn counter() -> (Arc<AtomicUsize>, impl Fn(()) -> Option<()> + Send + Sync) {
         None
     };
     (calls, stage)
-}
-
-fn wait_for_more(calls: &AtomicUsize) {
-    let before = calls.load(SeqCst);
-    wait_until(|| calls.load(SeqCst) > before);
 }
 
 #[test]
@@ -130,31 +108,20 @@ fn a_source_that_is_always_ready_lets_tasks_have_turns() {
 /// The pump is one job of a lane of one thread, and so are the worker and the others.
 #[test]
 fn a_source_that_is_always_ready_lets_jobs_have_turns() {
-    for is_iterator in [true, false] {
-        let _limit = time_limit();
-        let lanes = lanes(1);
-        let (calls, stage) = counter();
-        let source = std::iter::repeat(());
-        let _stream: Buffered<()> = match is_iterator {
-            true => {
-                let source = CpuIteratorExt::on_cpu(source, lanes.cpu.handle());
-                source.flat_map(stage).buffered(ENDLESS)
-            }
-            false => {
-                let source = CpuStreamExt::on_cpu(stream::repeat(()), lanes.cpu.handle());
-                let stages = source.source_on_cpu().flat_map(stage);
-                stages.buffered(ENDLESS)
-            }
-        };
-        for n in 0..20 {
-            wait_for_more(&calls);
-            assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
-            let future = lanes.cpu.spawn(async move {
-                tokio::task::yield_now().await;
-                n
-            });
-            assert_eq!(future.wait().unwrap(), n);
-        }
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let (calls, stage) = counter();
+    let source = CpuIteratorExt::on_cpu(std::iter::repeat(()), lanes.cpu.handle());
+    let _stream: Buffered<()> = source.flat_map(stage).buffered(ENDLESS);
+    for n in 0..20 {
+        let before = calls.load(SeqCst);
+        wait_until(|| calls.load(SeqCst) > before);
+        assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+        let future = lanes.cpu.spawn(async move {
+            tokio::task::yield_now().await;
+            n
+        });
+        assert_eq!(future.wait().unwrap(), n);
     }
 }
 
@@ -162,7 +129,6 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
 /// ever. They may follow a future that has spent its own on the same thread, also one that panicked.
 #[test]
 fn stages_have_no_budget() {
-    const ITEMS: usize = 300;
     let _limit = time_limit();
     let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
@@ -175,10 +141,11 @@ fn stages_have_no_budget() {
         };
         assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
         let stage = |n| {
-            let (sender, mut receiver) = unbounded_channel();
-            (0..ITEMS).for_each(|item| sender.send(item).unwrap());
-            drop(sender);
-            block_on(async move { while receiver.recv().await.is_some() {} });
+            block_on(async {
+                for _ in 0..300 {
+                    coop::consume_budget().await;
+                }
+            });
             n
         };
         let outputs = [1, 2].into_iter().on_cpu(&cpu).map(stage);

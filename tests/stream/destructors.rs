@@ -3,9 +3,10 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 
 use crate::channel;
+use crate::gate::gate;
 use crate::support::busy::wait_for_idle;
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
@@ -14,20 +15,13 @@ use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
 
-/// A function that returns once the sender is dropped.
-fn stay() -> (mpsc::Sender<()>, impl Fn() + Send + Sync) {
-    let (let_go, wait) = mpsc::channel();
-    let wait = Mutex::new(wait);
-    (let_go, move || _ = wait.lock().unwrap().recv())
-}
-
 /// As what is queued in a `Task`. The destructors of a whole window ran where the stream was
 /// dropped, or where `poll_next` met an error: on an I/O worker.
 #[test]
 fn inputs_are_dropped_on_the_lane() {
     const INPUTS: usize = 8;
     let _limit = time_limit();
-    for is_iterator in [false, true] {
+    for source_on_cpu in [false, true] {
         for panics in [false, true] {
             let lanes = lanes(2);
             let cpu = lanes.cpu.handle().clone();
@@ -37,8 +31,8 @@ fn inputs_are_dropped_on_the_lane() {
                 pulled.send(()).unwrap();
                 (n, Dropped(dropped.clone()))
             });
-            let (let_first_go, first) = stay();
-            let (let_go, wait) = stay();
+            let (let_first_go, first) = gate();
+            let (let_go, wait) = gate();
             let stage = move |(n, _input): (usize, Dropped)| {
                 if n == 0 {
                     first();
@@ -47,15 +41,13 @@ fn inputs_are_dropped_on_the_lane() {
                     wait();
                 }
             };
-            let mut outputs = match is_iterator {
-                true => inputs.on_cpu(&cpu).map(stage).buffered(64),
-                false => {
-                    let source = CpuStreamExt::on_cpu(stream::iter(inputs), &cpu);
-                    source.map(stage).buffered(64)
-                }
-            };
+            let mut source = CpuStreamExt::on_cpu(stream::iter(inputs), &cpu);
+            if source_on_cpu {
+                source = source.source_on_cpu();
+            }
+            let mut outputs = source.map(stage).buffered(64);
             // A pump that is a job may have yielded, and both threads run a stage.
-            let least = if is_iterator { 2 } else { INPUTS };
+            let least = if source_on_cpu { 2 } else { INPUTS };
             let mut inputs = pulls.iter().take(least).count();
             let let_first_go = (!panics).then_some(let_first_go);
             if panics {
@@ -117,23 +109,21 @@ fn outputs_are_dropped_by_those_that_have_them() {
     drop(numbers);
     assert_eq!(drops.try_iter().collect::<Vec<_>>(), vec![thread_name(); 8]);
 
-    let (let_go, wait) = stay();
-    let (at_second, second) = mpsc::channel();
+    let (gate, stay) = gate();
     let outputs = move |n| {
         if n == 1 {
-            at_second.send(()).unwrap();
-            wait();
+            stay();
         }
         outputs(n)
     };
     let numbers = (0..8).on_cpu(lanes.cpu.handle()).map(outputs).buffered(64);
-    second.recv().unwrap();
+    gate.is_reached();
     drop(numbers);
     // The first one may have been sent before the second one ran.
     drops
         .try_iter()
         .for_each(|on| assert_eq!(on, thread_name()));
-    drop(let_go);
+    drop(gate);
     // The senders go with the stages, and they go last.
     assert!(drops.iter().all(|on| on == "cpu-0"));
 }
@@ -148,45 +138,34 @@ impl Drop for Bomb {
     }
 }
 
-/// 64 `Task`s with such outputs are dropped without harm.
+/// 64 `Task`s with such outputs are dropped without harm. The worker has sent them when the stream is
+/// dropped, or still has them.
 #[test]
 fn the_destructors_of_outputs_panic() {
-    for taken in [0, 1] {
+    for (are_sent, taken) in [(true, 0), (true, 1), (false, 0)] {
         let _limit = time_limit();
         let lanes = lanes(1);
-        let mut outputs = (0..16)
-            .on_cpu(lanes.cpu.handle())
-            .map(|_| Bomb)
-            .buffered(100);
-        wait_until(|| lanes.cpu.handle().metrics().completed > 0);
-        wait_for_idle(lanes.cpu.handle());
+        let (gate, stay) = gate();
+        let outputs = (0..16).on_cpu(lanes.cpu.handle()).map(move |n| {
+            if !are_sent && n == 15 {
+                stay();
+            }
+            Bomb
+        });
+        let mut outputs = outputs.buffered(100);
+        if are_sent {
+            wait_until(|| lanes.cpu.handle().metrics().completed > 0);
+            wait_for_idle(lanes.cpu.handle());
+        } else {
+            gate.is_reached();
+        }
         for _ in 0..taken {
             mem::forget(block_on(outputs.next()));
         }
         drop(outputs);
+        drop(gate);
         assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
     }
-}
-
-/// Those that the worker has made when the stream is dropped.
-#[test]
-fn the_destructors_of_unsent_outputs_panic() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let (let_go, wait) = stay();
-    let (began, begins) = mpsc::channel();
-    let outputs = (0..16).on_cpu(lanes.cpu.handle()).map(move |n| {
-        if n == 15 {
-            began.send(()).unwrap();
-            wait();
-        }
-        Bomb
-    });
-    let outputs = outputs.buffered(100);
-    begins.recv().unwrap();
-    drop(outputs);
-    drop(let_go);
-    assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
 }
 
 /// A stage panics, and the inputs behind it in its chunk, and those in the queue, panic when
@@ -234,7 +213,7 @@ fn the_destructors_of_inputs_panic() {
 fn the_destructors_of_queued_inputs_and_of_states_panic() {
     let _limit = time_limit();
     let lanes = lanes(2);
-    let (let_go, wait) = stay();
+    let (let_go, wait) = gate();
     let pulled = Arc::new(AtomicUsize::new(0));
     let count = pulled.clone();
     let source = stream::repeat_with(move || {

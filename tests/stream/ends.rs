@@ -1,15 +1,18 @@
 //! How does a stream end: dropped, with a panic, with a lane that is gone?
 
 use std::panic::panic_any;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::channel;
 use crate::context::{SOURCES, Source, numbers};
+use crate::gate::gate;
 use crate::support::{Dropped, Lanes, lanes, time_limit};
+use crate::{buffered, channel};
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt, JoinError, JoinErrorKind};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinError>> {
     lanes.io.block_on(stream.next())
@@ -127,17 +130,8 @@ fn a_shutdown_while_the_source_is_pending() {
 /// moment, and a closure cannot be stopped; what is queued behind that never runs.
 #[test]
 fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
-    #[derive(Debug)]
-    enum Failure {
-        Odd(u32),
-        Join,
-    }
-    impl From<JoinError> for Failure {
-        fn from(_: JoinError) -> Self {
-            Self::Join
-        }
-    }
-    async fn sum(numbers: Buffered<Result<(u32, Arc<()>), Failure>>) -> Result<u32, Failure> {
+    type Number = Result<(u32, Arc<()>), BoxError>;
+    async fn sum(numbers: Buffered<Number>) -> Result<u32, BoxError> {
         let mut numbers = numbers.map(|number| number?);
         let mut sum = 0;
         while let Some((number, _)) = numbers.try_next().await? {
@@ -150,8 +144,7 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
         let lanes = lanes(1);
         let (ran, runs) = mpsc::channel();
         let (dropped, drops) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel();
-        let wait = Mutex::new(wait);
+        let (gate, stay) = gate();
         let (live, sentinel) = (Arc::new(()), Dropped(dropped));
         let item = live.clone();
         let source = stream::iter(0..).map(move |n| {
@@ -161,23 +154,19 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
         let stages = CpuStreamExt::on_cpu(source, lanes.cpu.handle()).map(move |(n, live)| {
             ran.send(n).unwrap();
             match n {
-                3 => return Err(Failure::Odd(n)),
-                4 => wait.lock().unwrap().recv().unwrap(),
+                3 => return Err(BoxError::from("it is three")),
+                4 => stay(),
                 _ => {}
             }
             Ok((n, live))
         });
         // Each output goes alone: the error comes while the item behind it runs.
         let stages = stages.batch_time(Duration::ZERO);
-        let numbers = match is_ordered {
-            true => stages.buffered(64),
-            false => stages.buffer_unordered(64),
-        };
+        let numbers = buffered(stages, 64, is_ordered);
         let sum = lanes.io.block_on(sum(numbers));
-        assert!(matches!(sum, Err(Failure::Odd(3))), "{sum:?}");
+        assert_eq!(sum.unwrap_err().to_string(), "it is three");
         assert_eq!(drops.recv().unwrap(), "io");
-        // It fails if the item behind the error has not begun.
-        let _ = let_go.send(());
+        drop(gate);
         let ran = Vec::from_iter(runs);
         assert!([0, 1, 2, 3, 4].starts_with(&ran), "{ran:?}");
         assert!(lanes.cpu.shutdown().wait().is_empty());

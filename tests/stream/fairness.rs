@@ -1,13 +1,11 @@
-//! Does each worker get its share, and does a worker leave other jobs theirs?
+//! Does a worker leave other jobs their share? (Workers among each other: `slow_items.rs`.)
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::turns::current_thread;
-use crate::support::{Dropped, cpu_lane, lanes, time_limit};
-use crate::{channel, spin};
+use crate::spin;
+use crate::support::{Dropped, lanes, time_limit};
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, spawn_cpu};
 
@@ -51,44 +49,4 @@ fn a_worker_yields_after_its_slice() {
     let outputs = stages.buffered(100_000).map(Result::unwrap).count();
     assert_eq!(lanes.io.block_on(outputs), INPUTS);
     assert_eq!(jobs.load(SeqCst), JOBS);
-}
-
-/// The rest went back as one chunk, so one worker at a time had all of it, and no two slow items
-/// ever ran at once.
-#[test]
-fn what_a_worker_puts_back_is_for_all_workers() {
-    let _limit = time_limit();
-    let io = current_thread();
-    let cpu = cpu_lane(2, io.handle());
-    let (sender, source) = channel();
-    let running = AtomicUsize::new(0);
-    let met = Arc::new(AtomicBool::new(false));
-    let have_met = met.clone();
-    // A slow one waits for another one, for more than a slice.
-    let stage = move |is_slow: bool| {
-        let began = Instant::now();
-        let may_wait = || began.elapsed() < Duration::from_millis(30);
-        if is_slow && running.fetch_add(1, SeqCst) > 0 {
-            met.store(true, SeqCst);
-        }
-        while is_slow && !met.load(SeqCst) && may_wait() {
-            thread::yield_now();
-        }
-        running.fetch_sub(usize::from(is_slow), SeqCst);
-    };
-    let mut stream = source.on_cpu(cpu.handle()).map(stage).buffered(256);
-    io.block_on(async {
-        // A busy machine may keep the second worker from its core for a while.
-        while !have_met.load(SeqCst) {
-            let rounds = std::iter::repeat_n((false, 200), 20).chain([(true, 30)]);
-            for (is_slow, items) in rounds {
-                // One poll of the pump reads all of them, and cuts them into chunks by what
-                // the ones before have cost.
-                (0..items).for_each(|_| sender.send(is_slow).unwrap());
-                for _ in 0..items {
-                    stream.next().await.unwrap().unwrap();
-                }
-            }
-        }
-    });
 }

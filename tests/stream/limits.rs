@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc;
+use std::time::Instant;
 
 use crate::channel;
-use crate::progress::{all, each_source};
+use crate::context::INPUTS;
+use crate::gate::gate;
+use crate::progress::{all, are_whole, each_source};
 use crate::support::wait::wait_until;
 use crate::support::{Lanes, lanes_with, time_limit};
 use futures::{StreamExt, stream};
@@ -57,16 +59,16 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
     }
 }
 
-/// Neither its workers nor the job that calls an iterator.
+/// Neither its workers nor the job that calls an iterator need a permit, or have the deadline of the
+/// handle: a worker that came too late left the reader waiting, or panicking.
 #[test]
-fn a_stream_goes_on_in_a_queue_that_is_full() {
+fn a_stream_goes_on_in_a_queue_that_is_full_and_after_the_deadline() {
     let _limit = time_limit();
     let lanes = one_permit(1);
     let cpu = lanes.cpu.handle().clone();
     let permit = cpu.try_reserve().unwrap();
-    for numbers in each_source(&cpu, 100) {
-        let all = lanes.io.block_on(all(numbers));
-        assert_eq!(all, Vec::from_iter(0..100));
+    for cpu in [cpu.with_deadline(Instant::now()), cpu.clone()] {
+        are_whole(&lanes, each_source(&cpu));
     }
     assert_eq!(cpu.metrics().permits_in_use, 1);
     drop(permit);
@@ -80,25 +82,19 @@ fn an_open_stream_leaves_the_permits_to_others() {
     let cpu = lanes.cpu.handle().clone();
     let (sender, source) = channel();
     let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(4);
-    let full = each_source(&cpu, 100);
-    let (let_go, wait) = mpsc::channel::<()>();
-    let (began, begins) = mpsc::channel();
-    let wait = std::sync::Mutex::new(wait);
+    let full = each_source(&cpu);
+    let (gate, stay) = gate();
     let busy = (0..1).on_cpu(&cpu).map(move |n| {
-        began.send(()).unwrap();
-        let _ = wait.lock().unwrap().recv();
+        stay();
         n
     });
     let busy = busy.buffered(4);
-    begins.recv().unwrap();
+    gate.is_reached();
     assert_eq!(cpu.metrics().permits_in_use, 0);
     let next = cpu.try_reserve().unwrap().spawn_cpu(|| 1);
     assert_eq!(next.wait().unwrap(), 1);
-    drop((sender, let_go));
-    for numbers in full {
-        let all = lanes.io.block_on(all(numbers));
-        assert_eq!(all, Vec::from_iter(0..100));
-    }
+    drop((sender, gate));
+    are_whole(&lanes, full);
     let few = lanes.io.block_on(silent.chain(busy).count());
     assert_eq!(few, 1);
 }
@@ -112,19 +108,18 @@ fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
     for threads in [1, 2] {
         let lanes = one_permit(threads);
         let cpu = lanes.cpu.handle().clone();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let wait = Arc::new(std::sync::Mutex::new(wait));
+        let (gate, stay) = gate();
         let pulled = Arc::new(AtomicUsize::new(0));
         let count = pulled.clone();
         let source = stream::repeat_with(move || count.fetch_add(1, SeqCst));
         let numbers = CpuStreamExt::on_cpu(source, &cpu);
-        let numbers = numbers.map(move |_| _ = wait.lock().unwrap().recv());
+        let numbers = numbers.map(move |_| stay());
         let numbers = numbers.buffered(WINDOW);
         wait_until(|| pulled.load(SeqCst) >= WINDOW);
         let now = cpu.metrics();
         assert!(now.queued + now.running <= threads as u64, "{now:?}");
         assert_eq!(now.permits_in_use, 0);
-        drop(let_go);
+        drop(gate);
         lanes.io.block_on(numbers.take(100).count());
     }
 }
@@ -137,8 +132,8 @@ fn a_stream_inside_the_job_with_the_only_permit() {
     for threads in [1, 2] {
         let lanes = one_permit(threads);
         let inside = lanes.cpu.spawn(async {
-            for numbers in each_source(&Handle::current(), 100) {
-                assert_eq!(all(numbers).await, Vec::from_iter(0..100));
+            for numbers in each_source(&Handle::current()) {
+                assert_eq!(all(numbers).await, Vec::from_iter(0..INPUTS));
             }
         });
         inside.wait().unwrap();
@@ -155,42 +150,13 @@ fn a_stream_does_not_keep_the_permit_of_its_job() {
         let cpu = lanes.cpu.handle().clone();
         let made = cpu.reserve().wait().unwrap().spawn_cpu(move || {
             let cpu = Handle::current().with_priority(priority);
-            each_source(&cpu, 100)
+            each_source(&cpu)
         });
         let streams = made.wait().unwrap();
         // Their windows are full, and the permit is back.
         drop(cpu.reserve().wait().unwrap());
-        for numbers in streams {
-            let all = lanes.io.block_on(all(numbers));
-            assert_eq!(all, Vec::from_iter(0..100));
-        }
+        are_whole(&lanes, streams);
         drop(cpu.reserve().wait().unwrap());
-    }
-}
-
-/// Each gets on while the others have a full window, or wait for their source, for which a
-/// job of the same queue may be needed.
-#[test]
-fn streams_share_a_queue_of_one() {
-    let _limit = time_limit();
-    let lanes = one_permit(1);
-    let cpu = lanes.cpu.handle().clone();
-    let mut streams = Vec::from(each_source(&cpu, 100));
-    let (sender, source) = channel();
-    let fed = source.on_cpu(&cpu).source_on_cpu().map(|n: u32| n);
-    streams.push(fed.buffered(4));
-    for n in 0..100 {
-        let (permit, sender) = (cpu.reserve().wait().unwrap(), sender.clone());
-        let feed = permit.spawn_cpu(move || sender.send(n).unwrap());
-        feed.wait().unwrap();
-        for numbers in &mut streams {
-            let next = lanes.io.block_on(numbers.next());
-            assert_eq!(next.unwrap().unwrap(), n);
-        }
-    }
-    drop(sender);
-    for numbers in &mut streams {
-        assert!(lanes.io.block_on(numbers.next()).is_none());
     }
 }
 
@@ -211,19 +177,6 @@ fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
         all(source.on_cpu(&Handle::current()).map(u32::from).buffered(4)).await
     });
     assert_eq!(inside.wait().unwrap(), [1; 10]);
-}
-
-/// The deadline of a handle is one of its jobs, not of a stream's workers: a worker that came
-/// too late left the reader waiting, or panicking.
-#[test]
-fn a_handle_with_a_deadline_starts_streams_without_one() {
-    let _limit = time_limit();
-    let lanes = permits(2, 4);
-    let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
-    for numbers in each_source(&late, 100) {
-        let all = lanes.io.block_on(all(numbers));
-        assert_eq!(all, Vec::from_iter(0..100));
-    }
 }
 
 #[test]

@@ -5,34 +5,24 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures::executor::block_on;
-use futures::{FutureExt, StreamExt, TryStreamExt};
-use tokio::io::{AsyncRead, ReadBuf};
+use futures::future::join;
+use futures::{StreamExt, TryStreamExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 use twolane::stream::chunks_of_lines;
 
-/// Gives so many bytes at a time, and waits before each.
-struct Slow<'a>(&'a [u8], usize, bool);
-
-impl AsyncRead for Slow<'_> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.2 = !self.2;
-        if self.2 {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let n = self.1.min(self.0.len()).min(buf.remaining());
-        let (now, later) = self.0.split_at(n);
-        buf.put_slice(now);
-        self.0 = later;
-        Poll::Ready(Ok(()))
-    }
+/// Writes so many bytes at a time, beside what reads them.
+async fn beside<T>(input: &[u8], at_a_time: usize, read: impl AsyncFnOnce(DuplexStream) -> T) -> T {
+    let (mut writer, reader) = duplex(at_a_time);
+    let write = async move {
+        // An error: nothing reads any more.
+        let _ = writer.write_all(input).await;
+    };
+    join(write, read(reader)).await.1
 }
 
 fn chunks(input: &[u8], at_a_time: usize, size: usize) -> io::Result<Vec<Vec<u8>>> {
-    block_on(chunks_of_lines(Slow(input, at_a_time, false), size).try_collect())
+    let read = async |reader| chunks_of_lines(reader, size).try_collect().await;
+    block_on(beside(input, at_a_time, read))
 }
 
 #[test]
@@ -72,32 +62,9 @@ fn a_line_without_an_end_is_an_error() {
     assert_eq!(chunks(&input[..960], 100, 16).unwrap(), [vec![b'x'; 960]]);
 }
 
-/// What was read is not lost, but for a line that has no end.
+/// What was read is not lost, but for a line that has no end. The error is the last item.
 #[test]
-fn whole_lines_come_before_an_error() {
-    struct ThenFails<'a>(Slow<'a>);
-    impl AsyncRead for ThenFails<'_> {
-        fn poll_read(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-            buf: &mut ReadBuf<'_>,
-        ) -> Poll<io::Result<()>> {
-            match self.0.0 {
-                [] => Poll::Ready(Err(io::Error::other("disk"))),
-                _ => Pin::new(&mut self.0).poll_read(cx, buf),
-            }
-        }
-    }
-    let reader = ThenFails(Slow(b"1\n22\n33", 3, false));
-    let mut chunks = chunks_of_lines(reader, 64);
-    assert_eq!(block_on(chunks.next()).unwrap().unwrap(), b"1\n22\n");
-    let error = block_on(chunks.next()).unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "disk");
-    assert!(block_on(chunks.next()).is_none());
-}
-
-#[test]
-fn an_error_of_the_reader_is_the_last_item() {
+fn whole_lines_come_before_an_error_of_the_reader() {
     struct Fails;
     impl AsyncRead for Fails {
         fn poll_read(
@@ -108,8 +75,15 @@ fn an_error_of_the_reader_is_the_last_item() {
             Poll::Ready(Err(io::Error::other("disk")))
         }
     }
-    let mut chunks = chunks_of_lines(Fails, 8);
-    let first = chunks.next().now_or_never().unwrap().unwrap();
-    assert_eq!(first.unwrap_err().to_string(), "disk");
-    assert!(chunks.next().now_or_never().unwrap().is_none());
+    for (text, whole) in [("1\n22\n33", Some("1\n22\n")), ("", None)] {
+        block_on(beside(text.as_bytes(), 3, async |reader| {
+            let mut chunks = chunks_of_lines(reader.chain(Fails), 64);
+            if let Some(whole) = whole {
+                assert_eq!(chunks.next().await.unwrap().unwrap(), whole.as_bytes());
+            }
+            let error = chunks.next().await.unwrap().unwrap_err();
+            assert_eq!(error.to_string(), "disk");
+            assert!(chunks.next().await.is_none());
+        }));
+    }
 }

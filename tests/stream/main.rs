@@ -21,6 +21,11 @@ mod slow_items;
 mod spans;
 mod window;
 
+#[path = "../support/gate.rs"]
+mod gate;
+#[cfg(feature = "tracing")]
+#[path = "../../crates/core/tests/support/log.rs"]
+mod log;
 #[path = "../../crates/core/tests/support/parts_of.rs"]
 mod parts_of;
 #[cfg(feature = "test-util")]

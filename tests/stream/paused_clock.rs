@@ -1,28 +1,26 @@
 //! Does a paused clock of Tokio's wait for a stream that computes?
 
+use crate::context::{INPUTS, SOURCES, Source, in_window};
 use crate::paused::{SECOND, compute, lane, stands};
 use crate::support::time_limit;
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
 use twolane::stream::Buffered;
-use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};
+use twolane::{CpuRuntime, CpuStreamExt};
 
-/// The ways in which a source is read, with stages that compute.
+/// The ways in which a source is read, with stages that compute. So does an iterator.
 fn streams(cpu: &CpuRuntime, window: usize) -> [Buffered<u32>; 3] {
-    let stage = |n| {
-        compute();
-        n
-    };
-    let source = || CpuStreamExt::on_cpu(stream::iter(0..10), cpu.handle()).map(stage);
-    let iterator = (0..10)
-        .inspect(|_| compute())
-        .on_cpu(cpu.handle())
-        .map(stage);
-    [
-        source().buffered(window),
-        source().source_on_cpu().buffered(window),
-        iterator.buffered(window),
-    ]
+    SOURCES.map(|source| {
+        let pull = move || {
+            if source == Source::Iterator {
+                compute();
+            }
+        };
+        in_window(window, cpu.handle(), source, pull, |n| {
+            compute();
+            n
+        })
+    })
 }
 
 /// The jobs of a stream are futures, which held nothing: a timeout around `next` fired at
@@ -33,7 +31,7 @@ async fn a_timeout_does_not_fire_while_a_stage_runs() {
     for window in [1, 4, 64] {
         let cpu = lane();
         for mut numbers in streams(&cpu, window) {
-            for n in 0..10 {
+            for n in 0..INPUTS {
                 assert_eq!(stands(numbers.next()).await.unwrap().unwrap(), n);
             }
             assert!(stands(numbers.next()).await.is_none());

@@ -4,12 +4,13 @@ use std::iter;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::context::{INPUTS, SOURCES, in_window};
+use crate::gate::gate;
 use crate::support::busy::Busy;
 use crate::support::turns::current_thread;
-use crate::support::{Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{Lanes, Stuck, cpu_lane, lanes, time_limit};
 use crate::{channel, spin};
-use futures::executor::block_on;
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 
@@ -63,46 +64,30 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
     let numbers = source.on_cpu(&cpu).map(|n| n).buffered(1_000);
     turn_begins.recv().unwrap();
     // The thread takes it when the pump yields.
-    let (let_go, wait) = mpsc::channel::<()>();
-    let (started, starts) = mpsc::channel();
-    let long = cpu.spawn_cpu(move || {
-        started.send(()).unwrap();
-        wait.recv().unwrap();
-    });
+    let (gate, stay) = gate();
+    let long = cpu.spawn_cpu(stay);
     go_on.send(()).unwrap();
-    starts.recv().unwrap();
+    gate.is_reached();
     other.end();
     let all: Vec<_> = lanes
         .io
         .block_on(numbers.map(|n| n.unwrap()).collect::<Vec<_>>());
     assert_eq!(all, Vec::from_iter(0..1_000));
-    let_go.send(()).unwrap();
+    drop(gate);
     long.wait().unwrap();
 }
 
-/// futures-rs issue 2387: the futures of its `buffered` run, and its source is read, only
-/// while the consumer polls.
+/// Unlike the `buffered` of futures-rs (its issue 2387), which reads its source, and has its futures
+/// run, only while the consumer polls.
 #[test]
 fn the_window_fills_while_the_consumer_is_busy() {
     const WINDOW: usize = 64;
     let _limit = time_limit();
     let lanes = lanes(2);
     let (ran, runs) = mpsc::channel();
-    let stage = move |n: usize| ran.send(n).unwrap();
-
-    let tasks = futures::stream::iter(0..1_000).map(futures::future::ready);
-    let tasks = tasks.map(|n| n.map(&stage)).buffered(WINDOW);
-    let mut tasks = std::pin::pin!(tasks);
-    block_on(tasks.next()).unwrap();
-    // It stopped with the last poll: all that has run is there.
-    let before = runs.try_iter().count();
-    assert!(before <= WINDOW);
-    block_on(tasks.next()).unwrap();
-    assert!(runs.try_iter().count() > 0, "the next poll goes on");
-
-    let source = futures::stream::iter(0..1_000);
-    let mut numbers = twolane::CpuStreamExt::on_cpu(source, lanes.cpu.handle())
-        .map(stage.clone())
+    let source = stream::iter(0..1_000);
+    let mut numbers = CpuStreamExt::on_cpu(source, lanes.cpu.handle())
+        .map(move |n: usize| ran.send(n).unwrap())
         .buffered(WINDOW);
     // No poll at all, and then none after the first output.
     runs.iter().take(WINDOW).for_each(drop);
@@ -138,17 +123,20 @@ fn an_item_that_comes_alone_is_delivered_alone() {
 }
 
 /// The ways in which a source is read.
-pub(crate) fn each_source(cpu: &Handle, inputs: u32) -> [Buffered<u32>; 3] {
-    let source = || CpuStreamExt::on_cpu(stream::iter(0..inputs), cpu).map(|n| n);
-    [
-        source().buffered(4),
-        source().source_on_cpu().buffered(4),
-        (0..inputs).on_cpu(cpu).map(|n| n).buffered(4),
-    ]
+pub(crate) fn each_source(cpu: &Handle) -> [Buffered<u32>; 3] {
+    SOURCES.map(|source| in_window(4, cpu, source, || (), |n| n))
 }
 
 pub(crate) async fn all(numbers: Buffered<u32>) -> Vec<u32> {
     numbers.map(Result::unwrap).collect().await
+}
+
+/// Reads them one after the other.
+pub(crate) fn are_whole(lanes: &Lanes, streams: [Buffered<u32>; 3]) {
+    for numbers in streams {
+        let all = lanes.io.block_on(all(numbers));
+        assert_eq!(all, Vec::from_iter(0..INPUTS));
+    }
 }
 
 #[test]
@@ -157,10 +145,7 @@ fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
     let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
     let _busy = Busy::with(16, &cpu);
-    for numbers in each_source(&cpu, 100) {
-        let all = lanes.io.block_on(all(numbers));
-        assert_eq!(all, Vec::from_iter(0..100));
-    }
+    are_whole(&lanes, each_source(&cpu));
 }
 
 /// The worker runs behind the jobs that were there before it, and before the later ones.

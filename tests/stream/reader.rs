@@ -2,11 +2,12 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use crate::gate::gate;
 use crate::support::wait::wait_until;
 use crate::support::{Dropped, child, lanes, time_limit};
 use futures::executor::block_on;
@@ -64,18 +65,15 @@ fn a_stream_that_waits_for_its_lane_does_not_end() {
     let _limit = time_limit();
     let lanes = lanes(1);
     let cpu = lanes.cpu.handle().clone();
-    let (let_go, go) = mpsc::channel();
-    let (began, begins) = mpsc::channel();
-    let go = Mutex::new(go);
+    let (gate, stay) = gate();
     let stage = move |n: u32| {
-        began.send(()).unwrap();
-        go.lock().unwrap().recv().unwrap();
+        stay();
         n
     };
     let numbers = stream::iter(0..4);
     let numbers = CpuStreamExt::on_cpu(numbers, &cpu).map(stage);
     let numbers = numbers.reader_timeout(SOON).buffered(1);
-    begins.recv().unwrap();
+    gate.is_reached();
     // The time passes, and once more: another stream ends of it.
     let other = CpuRuntime::builder().io_handle(lanes.io.handle().clone());
     let other = other.worker_threads(1).build().unwrap();
@@ -83,7 +81,7 @@ fn a_stream_that_waits_for_its_lane_does_not_end() {
         let (drops, _numbers) = stalled(other.handle());
         drops.recv().unwrap();
     }
-    (0..4).for_each(|_| let_go.send(()).unwrap());
+    drop(gate);
     let numbers = block_on(numbers.try_collect::<Vec<_>>());
     assert_eq!(numbers.unwrap(), [0, 1, 2, 3]);
 }
@@ -133,18 +131,12 @@ fn the_workers_of_a_dropped_stream_count_as_cancelled() {
     assert_eq!(block_on(all.try_collect::<Vec<_>>()).unwrap().len(), 100);
     wait_until(|| cpu.metrics().running == 0);
     assert_eq!(cpu.metrics().cancelled, 0);
-    let (began, begins) = mpsc::channel();
-    let (let_go, go) = mpsc::channel::<()>();
-    let go = Mutex::new(go);
+    let (gate, stay) = gate();
     let numbers = CpuStreamExt::on_cpu(stream::iter(0..), &cpu);
-    let numbers = numbers.map(move |n: u32| {
-        let _ = began.send(());
-        let _ = go.lock().unwrap().recv();
-        n
-    });
-    let numbers = numbers.buffered(4);
-    begins.recv().unwrap();
-    drop((numbers, let_go));
+    let numbers = numbers.map(move |_: u32| stay()).buffered(4);
+    gate.is_reached();
+    drop(numbers);
+    drop(gate);
     // (What the stages captured may be dropped by a job of its own, which completes.)
     wait_until(|| cpu.metrics().cancelled == 1);
 }

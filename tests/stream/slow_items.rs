@@ -6,10 +6,11 @@
 //!
 //! The slow item stays until the outputs before it are there, so where one waits the test hangs.
 
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
+use crate::gate::{Gate, gate};
 use crate::support::turns::current_thread;
 use crate::support::{cpu_lane, lanes, time_limit};
 use crate::{buffered, channel, spin};
@@ -23,19 +24,18 @@ const AT_ONCE: usize = 16;
 
 type Stage = Box<dyn Fn(usize) -> usize + Send + Sync>;
 
-/// A stage of which the item `slow` stays until the sender is dropped. The others take so long.
-fn stage(slow: usize, micros: u64) -> (mpsc::Sender<()>, Stage) {
-    let (let_go, wait) = mpsc::channel::<()>();
-    let wait = Mutex::new(wait);
+/// A stage of which the item `slow` stays until the gate opens. The others take so long.
+fn stage(slow: usize, micros: u64) -> (Gate, Stage) {
+    let (gate, stay) = gate();
     let stage = move |n| {
         if n == slow {
-            let _ = wait.lock().unwrap().recv();
+            stay();
         } else if micros > 0 {
             spin(Duration::from_micros(micros));
         }
         n
     };
-    (let_go, Box::new(stage))
+    (gate, Box::new(stage))
 }
 
 /// More than a microsecond.
@@ -45,15 +45,13 @@ fn numbers(
     cpu: &Handle,
     inputs: usize,
     stage: Stage,
-    (items, ordered, is_iterator): (usize, bool, bool),
+    (items, ordered, source_on_cpu): (usize, bool, bool),
 ) -> Buffered<usize> {
-    match is_iterator {
-        true => buffered((0..inputs).on_cpu(cpu).map(stage), items, ordered),
-        false => {
-            let source = CpuStreamExt::on_cpu(stream::iter(0..inputs), cpu);
-            buffered(source.map(stage), items, ordered)
-        }
+    let mut source = CpuStreamExt::on_cpu(stream::iter(0..inputs), cpu);
+    if source_on_cpu {
+        source = source.source_on_cpu();
     }
+    buffered(source.map(stage), items, ordered)
 }
 
 async fn take(numbers: &mut Buffered<usize>, outputs: impl IntoIterator<Item = usize>) {
@@ -79,10 +77,10 @@ fn an_output_does_not_wait_for_a_slow_item_behind_it() {
     for threads in [1, 2] {
         let _limit = time_limit();
         for (items, quick, micros, may_wait) in CASES {
-            for (ordered, is_iterator) in kinds {
+            for (ordered, source_on_cpu) in kinds {
                 let lanes = lanes(threads);
                 let (let_go, stage) = stage(quick, micros);
-                let settings = (items, ordered, is_iterator);
+                let settings = (items, ordered, source_on_cpu);
                 let mut numbers = numbers(lanes.cpu.handle(), quick + 1, stage, settings);
                 lanes.io.block_on(async {
                     if ordered {
@@ -137,16 +135,12 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
     assert!(!format!("{numbers:?}").contains("-"), "{numbers:?}");
 }
 
-/// Tells that it is called, and blocks.
-struct Blocks {
-    called: mpsc::Sender<()>,
-    released: Mutex<mpsc::Receiver<()>>,
-}
+/// A waker that calls this.
+struct Calls<F>(F);
 
-impl Wake for Blocks {
+impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
     fn wake(self: Arc<Self>) {
-        self.called.send(()).unwrap();
-        let _ = self.released.lock().unwrap().recv();
+        (self.0)();
     }
 }
 
@@ -158,34 +152,23 @@ fn a_reader_s_waker_that_blocks_stops_no_slice() {
     let _limit = time_limit();
     let [own, other] = [(); 2].map(|()| lanes(1));
     loop {
-        let (let_go, stage) = stage(SLOW, 0);
-        let (begun, begins) = mpsc::channel();
-        let stage = move |n| {
-            if n == SLOW {
-                begun.send(()).unwrap();
-            }
-            stage(n)
-        };
+        let (at_slow, stage) = stage(SLOW, 0);
         let settings = (2 * SLOW, true, true);
-        let mut numbers = numbers(own.cpu.handle(), SLOW + 1, Box::new(stage), settings);
+        let mut numbers = numbers(own.cpu.handle(), SLOW + 1, stage, settings);
         let mut next = |waker: &Waker| numbers.poll_next_unpin(&mut Context::from_waker(waker));
         let mut came = usize::from(next(Waker::noop()).is_ready());
-        begins.recv().unwrap();
-        let (called, calls) = mpsc::channel();
-        let (release, released) = mpsc::channel();
-        let waker = Waker::from(Arc::new(Blocks {
-            called,
-            released: Mutex::new(released),
-        }));
+        at_slow.is_reached();
+        let (at_waker, stay) = gate();
+        let waker = Waker::from(Arc::new(Calls(stay)));
         while next(&waker).is_ready() {
             came += 1;
         }
         if came < SLOW {
-            calls.recv().unwrap();
+            at_waker.is_reached();
             let slice = other.cpu.spawn(async { while !twolane::is_yield_due() {} });
             slice.wait().unwrap();
         }
-        drop((release, let_go));
+        drop((at_waker, at_slow));
         own.io.block_on(take(&mut numbers, came..SLOW + 1));
         if came < SLOW {
             break;
@@ -221,7 +204,8 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
 }
 
 /// What follows a slow item in its group of tiny ones is shared out: each of the two workers
-/// enters an item that waits for the other.
+/// enters an item that waits for the other. The rest went back as one chunk, so one worker at a time
+/// had all of it.
 #[test]
 fn the_items_behind_a_slow_one_are_shared_out() {
     const TINY: usize = 10_000;

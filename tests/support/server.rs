@@ -7,7 +7,7 @@
     reason = "each test binary uses a part of it"
 )]
 
-use std::future::{pending, poll_fn};
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -97,11 +97,6 @@ pub fn h2_client() -> reqwest::Client {
         .http2_prior_knowledge()
         .build()
         .unwrap()
-}
-
-/// Polls `future` once, on whatever thread this is.
-pub async fn poll_once<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
-    poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
 }
 
 /// Answers nothing; tells when it was asked, and when its client has gone.

@@ -16,33 +16,23 @@ use twolane::watch::{Watch, watch};
 use twolane::{CpuRuntime, JoinErrorKind};
 
 #[test]
-fn the_watch_s_thread_ends_with_the_lane() {
+fn the_watch_s_thread_ends_with_the_lane_or_its_runtime() {
     let _limit = time_limit();
-    for is_shut_down in [true, false] {
+    type End = fn(&mut Option<CpuRuntime>, &mut Option<Runtime>);
+    let ends: [End; 3] = [
+        |cpu, _| _ = cpu.as_ref().unwrap().shutdown().wait(),
+        |cpu, _| drop(cpu.take()),
+        |_, io| drop(io.take()),
+    ];
+    for end in ends {
         let io = runtime(1);
         let lane = CpuRuntime::builder().thread_name("brief");
         let lane = lane.io_handle(io.handle().clone()).watch_io(Watch::new());
-        let cpu = lane.build().unwrap();
+        let (mut cpu, mut io) = (Some(lane.build().unwrap()), Some(io));
         wait_until(|| has_thread("brief-watch"));
-        if is_shut_down {
-            cpu.shutdown().wait();
-        } else {
-            drop(cpu);
-        }
+        end(&mut cpu, &mut io);
         wait_until(|| !has_thread("brief-watch"));
     }
-}
-
-#[test]
-fn the_watch_s_thread_ends_with_the_runtime() {
-    let _limit = time_limit();
-    let io = runtime(1);
-    let lane = CpuRuntime::builder().thread_name("orphan");
-    let lane = lane.io_handle(io.handle().clone()).watch_io(Watch::new());
-    let _cpu = lane.build().unwrap();
-    wait_until(|| has_thread("orphan-watch"));
-    drop(io);
-    wait_until(|| !has_thread("orphan-watch"));
 }
 
 /// A task that blocks until what is returned is dropped.

@@ -10,14 +10,17 @@ use twolane::watch::{Stall, Watch};
 
 pub(crate) struct Watched {
     pub(crate) cpu: CpuRuntime,
-    pub(crate) io: Runtime,
+    pub(crate) io: Arc<Runtime>,
     pub(crate) stalls: Receiver<Stall>,
-    /// Set by the first stall, until the test unsets it.
-    pub(crate) told: Arc<AtomicBool>,
+    /// Set by the first stall.
+    told: Arc<AtomicBool>,
 }
 
 pub(crate) fn watched(workers: usize) -> Watched {
-    let io = runtime(workers);
+    watched_on(&Arc::new(runtime(workers)))
+}
+
+pub(crate) fn watched_on(io: &Arc<Runtime>) -> Watched {
     let (send, stalls) = mpsc::channel();
     let told = Arc::new(AtomicBool::new(false));
     let tells = told.clone();
@@ -26,8 +29,8 @@ pub(crate) fn watched(workers: usize) -> Watched {
         let _ = send.send(stall.clone());
     });
     Watched {
-        cpu: lane(&io, watch),
-        io,
+        cpu: lane(io, watch),
+        io: io.clone(),
         stalls,
         told,
     }
@@ -53,5 +56,13 @@ impl Watched {
     pub(crate) fn compute(&self) -> impl Fn() + Send + Clone + 'static {
         let told = self.told.clone();
         move || while !told.load(SeqCst) {}
+    }
+
+    /// The next stall that is told, with its culprit and a word of its remedy.
+    pub(crate) fn is_told(&self, culprit: &str, remedy: &str) -> Stall {
+        let stall = self.stalls.recv().unwrap();
+        assert_eq!(stall.culprit(), Some(culprit));
+        assert!(stall.remedy().contains(remedy), "{stall}");
+        stall
     }
 }

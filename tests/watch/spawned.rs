@@ -1,31 +1,12 @@
-//! What a job gives to `tokio::spawn` computes on the I/O lane, and has no name there.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+//! What a job gives to `tokio::spawn` computes on the I/O lane, and has no name there. (That many
+//! short polls add up: `tests/watch` of `stallwatch`.)
 
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 
-use crate::setting::{Watched, watched};
+use crate::gate::{Gate, gate};
+use crate::setting::watched;
 use crate::support::time_limit;
 use twolane::watch::Cause;
-
-fn assert_told(watched: &Watched) {
-    let stall = watched.stalls.recv().unwrap();
-    assert_eq!((stall.culprit(), stall.cause()), (None, &Cause::Computes));
-    assert!(stall.thread().starts_with("tokio-rt-worker"), "{stall}");
-    let text = stall.to_string();
-    for word in [
-        "`tokio::spawn`",
-        "spawn_cpu",
-        "`Handle::spawn`",
-        "`in_cpu_context`",
-    ] {
-        assert!(text.contains(word), "{text}");
-    }
-    assert!(watched.cpu.handle().watcher().unwrap().stalls() > 0);
-}
 
 /// With two workers the other one is free.
 #[test]
@@ -49,57 +30,26 @@ fn what_a_job_spawns_by_tokio_is_told() {
             computes.await
         });
         job.wait().unwrap().unwrap();
-        assert_told(&watched);
+        let stall = watched.stalls.recv().unwrap();
+        assert_eq!((stall.culprit(), stall.cause()), (None, &Cause::Computes));
+        assert!(stall.thread().starts_with("tokio-rt-worker"), "{stall}");
+        let text = stall.to_string();
+        for word in [
+            "`tokio::spawn`",
+            "spawn_cpu",
+            "`Handle::spawn`",
+            "`in_cpu_context`",
+        ] {
+            assert!(text.contains(word), "{text}");
+        }
+        assert!(watched.cpu.handle().watcher().unwrap().stalls() > 0);
     }
 }
 
-/// A worker waits until what is returned is dropped.
-fn hold(io: &Runtime) -> std::sync::mpsc::Sender<()> {
-    let (let_go, wait) = std::sync::mpsc::channel();
-    let (held, is_held) = std::sync::mpsc::channel();
-    io.spawn(async move {
-        held.send(()).unwrap();
-        // An error: it is let go.
-        let _ = wait.recv();
-    });
-    is_held.recv().unwrap();
-    let_go
-}
-
-/// As the parts of a query: each computes for a moment, and hands on what it has.
-#[test]
-fn short_polls_of_many_tasks_are_told() {
-    let _limit = time_limit();
-    let watched = watched(2);
-    let told = watched.told.clone();
-    let job = watched.cpu.spawn(async move {
-        let parts = (0..8).map(|_| part(told.clone()));
-        for part in parts.collect::<Vec<_>>() {
-            part.await.unwrap();
-        }
-    });
-    job.wait().unwrap();
-    assert_told(&watched);
-}
-
-fn part(told: Arc<AtomicBool>) -> tokio::task::JoinHandle<()> {
-    let (send, mut receive) = mpsc::channel(1);
-    tokio::spawn(async move {
-        while !told.load(SeqCst) {
-            compute_some();
-            if send.send(()).await.is_err() {
-                return;
-            }
-        }
-    });
-    tokio::spawn(async move {
-        while receive.recv().await.is_some() {
-            compute_some();
-        }
-    })
-}
-
-fn compute_some() {
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_millis(5) {}
+/// A worker waits until the gate opens.
+fn hold(io: &Runtime) -> Gate {
+    let (gate, stay) = gate();
+    io.spawn(async move { stay() });
+    gate.is_reached();
+    gate
 }

@@ -17,8 +17,7 @@ const JOBS: usize = 10_000;
 /// Allocations and bytes for each job that `submit` makes while the lane's only
 /// thread is held: nothing else allocates.
 fn each<T: Send + 'static>(submit: impl Fn(&Handle, usize) -> Task<T>) -> (f64, f64) {
-    let lanes = lanes(1);
-    let handle = lanes.cpu.handle().clone();
+    let (handle, _lanes) = lanes(1).and_handle();
     let held = Stuck::<()>::start(&handle);
     let mut tasks = Vec::with_capacity(JOBS);
     let session = Session::new().no_stdout().no_file();

@@ -6,7 +6,7 @@ mod support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use support::thread_name;
-use twolane_core::{CpuRuntime, Handle};
+use twolane_core::{CpuRuntime, Handle, Priority};
 
 fn named(name: &str, io: &tokio::runtime::Handle) -> CpuRuntime {
     let builder = CpuRuntime::builder().thread_name(name);
@@ -61,17 +61,33 @@ fn entered_comes_before_own_comes_before_the_default() {
     }
     assert_eq!(current(), "default-0");
 
-    // Own before default; entered before own.
-    let right = right.handle().clone();
-    let job = left.spawn(async move {
-        let own = twolane_core::spawn_cpu(thread_name).await.unwrap();
-        let entered = {
-            let _right = right.enter();
-            twolane_core::spawn_cpu(thread_name)
-        };
-        [own, entered.await.unwrap()]
-    });
-    assert_eq!(job.wait().unwrap(), ["left-0", "right-0"]);
+    // Own before default; entered before own, be it another lane's or of another priority; and a
+    // handle says where.
+    let [right, low] = [
+        right.handle().clone(),
+        left.handle().with_priority(Priority::Low),
+    ];
+    for (other, name) in [(right, "right-0"), (low, "left-low-0")] {
+        let high = left.handle().with_priority(Priority::High);
+        let job = high.spawn(async move {
+            // Here, and on the way over the I/O lane.
+            let nested = || async {
+                let own = twolane_core::spawn_cpu(thread_name).await.unwrap();
+                let by_io = async { twolane_core::spawn_cpu(thread_name).await };
+                [own, twolane_core::spawn_io(by_io).await.unwrap().unwrap()]
+            };
+            let entered = {
+                let _other = other.enter();
+                twolane_core::spawn_cpu(thread_name)
+            };
+            let by_handle = other.spawn(nested()).await.unwrap();
+            (nested().await, by_handle, entered.await.unwrap())
+        });
+        let (own, by_handle, entered) = job.wait().unwrap();
+        assert_eq!(own, ["left-high-0"; 2]);
+        assert_eq!(by_handle, [name; 2]);
+        assert_eq!(entered, name);
+    }
 
     let mine = Handle::set_process_default(before).unwrap();
     assert_eq!(mine.spawn_cpu(thread_name).wait().unwrap(), "default-0");

@@ -11,7 +11,7 @@
 
 use crate::joins::Waiting;
 use crate::support::wait::wait_until;
-use crate::support::{lanes_with, time_limit};
+use crate::support::{lanes_with, nothing};
 use crate::threads;
 
 const SMALL_JOBS: u64 = 200;
@@ -29,7 +29,6 @@ fn trips(lane: &str) -> u64 {
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn jobs_beside_a_join_do_not_go_by_the_control_thread() {
-    let _limit = time_limit();
     for (lane, workers) in [("three", 3), ("four", 4)] {
         let lanes = lanes_with(workers, |it| it.thread_name(lane));
         let waiting = Waiting::on_worker_0(&lanes, lane);
@@ -40,7 +39,7 @@ fn jobs_beside_a_join_do_not_go_by_the_control_thread() {
             // are asleep rayon has to choose.
             let is_asleep = |n| threads::is_asleep(&format!("{lane}-{n}"));
             wait_until(|| (0..workers).all(is_asleep));
-            lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+            lanes.cpu.spawn_cpu(nothing).wait().unwrap();
             jobs += 1;
             taken = trips(lane) - before;
         }

@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use twolane_core::Priority;
 
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, lanes_with, time_limit};
+use crate::support::{Stuck, lanes_with, nothing};
 use crate::threads;
 
 const SUBMITTERS: usize = 16;
@@ -18,7 +18,6 @@ const JOBS: usize = 100;
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
-    let _limit = time_limit();
     let name = "first";
     let lanes = lanes_with(1, |lane| lane.thread_name(name));
     let low = lanes.cpu.handle().with_priority(Priority::Low);
@@ -35,12 +34,12 @@ fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
         for _ in 0..SUBMITTERS {
             scope.spawn(|| {
                 all_are_there.wait();
-                (0..JOBS).for_each(|_| low.spawn_cpu(|| ()).detach());
+                (0..JOBS).for_each(|_| low.spawn_cpu(nothing).detach());
             });
         }
     });
     assert_eq!(wakes(), before);
     first.end();
-    low.spawn_cpu(|| ()).wait().unwrap();
+    low.spawn_cpu(nothing).wait().unwrap();
     assert_eq!(wakes(), before);
 }

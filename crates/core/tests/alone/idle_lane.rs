@@ -9,7 +9,7 @@
 use crate::threads;
 use std::time::{Duration, Instant};
 
-use crate::support::{lanes_with, time_limit};
+use crate::support::{gives, lanes_with};
 use twolane_core::Priority;
 
 /// More than twice the second between those wakes.
@@ -21,7 +21,6 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(20);
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn the_threads_of_an_idle_lane_do_not_wake() {
-    let _limit = time_limit();
     let names = ["idle-a", "idle-b"];
     let lanes = names.map(|name| lanes_with(2, |builder| builder.thread_name(name)));
     // One has its own Tokio runtime, too.
@@ -29,7 +28,7 @@ fn the_threads_of_an_idle_lane_do_not_wake() {
     for lanes in &lanes {
         for priority in [Priority::Normal, Priority::Low] {
             let cpu = lanes.cpu.handle().with_priority(priority);
-            let tasks: Vec<_> = (0..20).map(|n| cpu.spawn_cpu(move || n)).collect();
+            let tasks: Vec<_> = (0..20).map(|n| cpu.spawn_cpu(gives(n))).collect();
             for (n, task) in tasks.into_iter().enumerate() {
                 assert_eq!(task.wait().unwrap(), n);
             }
@@ -69,7 +68,7 @@ fn the_threads_of_an_idle_lane_do_not_wake() {
     for lanes in &lanes {
         for priority in [Priority::Normal, Priority::Low] {
             let cpu = lanes.cpu.handle().with_priority(priority);
-            assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+            assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
         }
     }
 }

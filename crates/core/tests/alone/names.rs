@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::{fs, thread};
 
-use crate::support::{lanes, time_limit};
+use crate::support::lanes;
 
 const NAMES: usize = 50;
 
@@ -21,9 +21,7 @@ fn sleeps_of_this_thread() -> u64 {
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn no_submission_waits_for_a_name_that_another_thread_brings() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     cpu.with_name("known");
     let (begin, is_over) = (Barrier::new(2), AtomicBool::new(false));
     thread::scope(|scope| {

@@ -13,8 +13,8 @@
 use std::error::Error;
 use std::fs;
 
-use crate::support::few_threads;
 use crate::support::wait::wait_until;
+use crate::support::{few_threads, gives};
 
 /// How many threads there are, once those that were started in vain have gone:
 /// only the ones named here are left. (A newborn one has its maker's name.)
@@ -57,7 +57,7 @@ fn child_that_is_short_of_threads() {
         // The threads of the process are there: a control thread, a launcher, and two workers. One
         // system may give a thread more than it has promised.
         assert!((3..=5).contains(&more), "{more}");
-        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
         assert!(cpu.shutdown().wait().is_empty());
     });
 }

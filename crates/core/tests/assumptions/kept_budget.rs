@@ -11,9 +11,9 @@ use std::pin::pin;
 use std::sync::mpsc as std_mpsc;
 use std::task::{Context, Poll, Waker};
 
-use crate::support::turns::current_thread;
-use crate::support::{Dropped, lanes, time_limit};
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use crate::support::turns::{current_thread, full_channel};
+use crate::support::{Dropped, gives, lanes, time_limit};
+use tokio::sync::mpsc;
 use tokio::task::coop::{self, RestoreOnPending};
 
 fn take() -> RestoreOnPending {
@@ -59,21 +59,11 @@ fn each_drop_of_a_kept_one_fills_the_budget() {
     assert!(spent.iter().all(|units| *units == spent[0]), "{spent:?}");
 }
 
-/// A channel with so many items.
-fn full(items: usize) -> UnboundedReceiver<usize> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    for item in 0..items {
-        sender.send(item).unwrap();
-    }
-    receiver
-}
-
 /// A future that is always ready, as a query over data in memory is, yields by the budget
 /// only. A rayon worker gave it none: the future held the thread, and a task that was
 /// dropped computed on.
 #[test]
 fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (started, running) = std_mpsc::channel();
     let (dropped, end) = std_mpsc::channel();
@@ -89,7 +79,7 @@ fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
     });
     running.recv().unwrap();
     for n in 0..10 {
-        assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+        assert_eq!(lanes.cpu.spawn_cpu(gives(n)).wait().unwrap(), n);
     }
     drop::<twolane_core::Task<()>>(endless);
     assert_eq!(end.recv().unwrap(), "cpu-0");
@@ -100,12 +90,11 @@ fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
 #[test]
 fn a_future_on_rayon_may_block_by_tokios_means() {
     const ITEMS: usize = 300;
-    let _limit = time_limit();
     let lanes = lanes(1);
     let io = lanes.io.handle().clone();
     let future = async move {
         let read = |items| async move {
-            let mut receiver = full(items);
+            let mut receiver = full_channel(items);
             while receiver.recv().await.is_some() {}
         };
         // Each has a budget of its own, and leaves that of the future as it was.

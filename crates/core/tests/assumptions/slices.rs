@@ -9,7 +9,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::support::{Lanes, lanes, lanes_with, must_run, time_limit};
+use crate::support::{Lanes, lanes, lanes_with, must_run};
 use giveway::Weight;
 use rustix::process::getpriority_process;
 use twolane_core::{CpuRuntime, Niceness, Priority};
@@ -28,7 +28,6 @@ fn my_slice() -> Option<f64> {
 /// So a thread of the I/O lane that wakes up does not wait for the end of a longer one.
 #[test]
 fn a_lane_has_slices_of_its_own() {
-    let _limit = time_limit();
     let Some(kernels) = my_slice().filter(|_| takes_slices()) else {
         let why = "this kernel has no slices, does not tell, or refuses them";
         return must_run::not_run("slices", why);

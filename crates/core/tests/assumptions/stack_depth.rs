@@ -17,7 +17,7 @@ use std::thread;
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::stack;
-use crate::support::{cpu_lane, lanes, time_limit};
+use crate::support::{cpu_lane, gives, lanes, time_limit};
 
 /// A pool whose workers know where their main loop begins.
 fn pool(threads: usize) -> ThreadPool {
@@ -149,7 +149,6 @@ fn nested<R>(f: impl FnOnce() -> R) -> (usize, R) {
 /// third, and so on.
 #[test]
 fn no_job_starts_on_the_stack_of_a_waiting_one() {
-    let _limit = time_limit();
     for threads in [1, 2, 3] {
         let lanes = lanes(threads);
         let queued = Arc::new(Barrier::new(2));
@@ -168,13 +167,11 @@ fn no_job_starts_on_the_stack_of_a_waiting_one() {
             })
             .0
         };
-        let first = {
-            let queued = queued.clone();
-            lanes.cpu.spawn_cpu(move || {
-                queued.wait();
-                job()
-            })
-        };
+        let are_queued = queued.clone();
+        let first = lanes.cpu.spawn_cpu(move || {
+            are_queued.wait();
+            job()
+        });
         let others: Vec<_> = (0..1000).map(|_| lanes.cpu.spawn_cpu(job)).collect();
         queued.wait();
         assert_eq!(first.wait().unwrap(), 0);
@@ -189,25 +186,20 @@ fn no_job_starts_on_the_stack_of_a_waiting_one() {
 /// runs.
 #[test]
 fn a_worker_that_waits_for_another_pool_starts_nothing() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let other = cpu_lane(1, lanes.io.handle());
     let (inside, is_inside) = mpsc::channel();
     let (go, wait) = mpsc::channel::<()>();
     let over = Arc::new(AtomicBool::new(false));
-    let waiting = {
-        let other = other.handle().clone();
-        let over = over.clone();
-        lanes.cpu.spawn_cpu(move || {
-            other
-                .install(move || {
-                    inside.send(()).unwrap();
-                    wait.recv().unwrap();
-                })
-                .unwrap();
-            over.store(true, SeqCst);
-        })
+    let stays = move || {
+        inside.send(()).unwrap();
+        wait.recv().unwrap();
     };
+    let (of_other, ends) = (other.handle().clone(), over.clone());
+    let waiting = lanes.cpu.spawn_cpu(move || {
+        of_other.install(stays).unwrap();
+        ends.store(true, SeqCst);
+    });
     is_inside.recv().unwrap();
     let queued: Vec<_> = (0..1000)
         .map(|_| {
@@ -228,29 +220,25 @@ fn a_worker_that_waits_for_another_pool_starts_nothing() {
 /// again.
 #[test]
 fn a_drain_job_taken_by_a_waiting_worker_comes_again() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     for _ in 0..200 {
         let (go, wait) = mpsc::channel::<()>();
         let (waits, is_waiting) = mpsc::channel();
-        let native = {
-            let handle = lanes.cpu.handle().clone();
-            thread::spawn(move || {
-                handle.install(|| {
-                    rayon_core::scope(|scope| {
-                        let (child_runs, wait_for_child) = mpsc::channel();
-                        scope.spawn(move |_| {
-                            child_runs.send(()).unwrap();
-                            wait.recv().unwrap();
-                        });
-                        wait_for_child.recv().unwrap();
-                        waits.send(()).unwrap();
-                    });
-                })
-            })
+        let stays = move || {
+            rayon_core::scope(|scope| {
+                let (child_runs, wait_for_child) = mpsc::channel();
+                scope.spawn(move |_| {
+                    child_runs.send(()).unwrap();
+                    wait.recv().unwrap();
+                });
+                wait_for_child.recv().unwrap();
+                waits.send(()).unwrap();
+            });
         };
+        let handle = lanes.cpu.handle().clone();
+        let native = thread::spawn(move || handle.install(stays));
         is_waiting.recv().unwrap();
-        let job = lanes.cpu.spawn_cpu(|| 5);
+        let job = lanes.cpu.spawn_cpu(gives(5));
         // Now, or as soon as it has taken the drain job: both have to end well.
         thread::yield_now();
         go.send(()).unwrap();

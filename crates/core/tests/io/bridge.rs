@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use hyper::body::Bytes;
 use twolane_core::io::BridgeError;
@@ -28,7 +28,6 @@ fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
 /// error comes after it.
 #[test]
 fn what_came_before_the_stop_is_read_before_the_error() {
-    let _limit = support::time_limit();
     let lanes = Stepped::new();
     let source = stream::iter(0..3).chain(stream::pending());
     let mut bridged = lanes.cpu.handle().stream_from_io(source, 100, |_| 1);
@@ -47,7 +46,6 @@ fn what_came_before_the_stop_is_read_before_the_error() {
 /// The first clone that asks gets it; the others stay errors.
 #[test]
 fn the_payload_of_a_panic_comes_over_the_bridge() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let panics = stream::poll_fn(|_| -> Poll<Option<u8>> { panic_any(7_u64) });
     let mut bridged = cpu.handle().stream_from_cpu(panics, 1024, |_| 1);
@@ -66,7 +64,6 @@ fn the_payload_of_a_panic_comes_over_the_bridge() {
 /// 522 MiB of 512.
 #[test]
 fn a_reader_that_does_nothing_holds_no_more_than_the_limit() {
-    let _limit = support::time_limit();
     const LIMIT: usize = 256 * 1024;
     for (limit, chunk, fit) in [
         (LIMIT, 64 * 1024, 4),
@@ -94,14 +91,11 @@ fn a_reader_that_does_nothing_holds_no_more_than_the_limit() {
 /// however fast it is read or large the limit is.
 #[test]
 fn a_source_that_is_always_ready_gives_way_to_others_on_the_io_lane() {
-    let _limit = support::time_limit();
     let lanes = Stepped::new();
     let (asked, source) = counted(());
     let source = source.take(1_000_000);
-    let bridged = lanes
-        .cpu
-        .handle()
-        .stream_from_io(source, usize::MAX, |()| 1);
+    let cpu = lanes.cpu.handle();
+    let bridged = cpu.stream_from_io(source, usize::MAX, |()| 1);
     lanes.io.block_on(async {
         while asked.load(SeqCst) == 0 {
             tokio::task::yield_now().await;
@@ -109,8 +103,6 @@ fn a_source_that_is_always_ready_gives_way_to_others_on_the_io_lane() {
     });
     let when_others_had_their_turn = asked.load(SeqCst);
     assert!(when_others_had_their_turn < 1_000_000);
-    let all = lanes
-        .io
-        .block_on(bridged.try_fold(0, |n, ()| async move { Ok(n + 1) }));
-    assert_eq!(all.unwrap(), 1_000_000);
+    let all = bridged.try_fold(0, |n, ()| async move { Ok(n + 1) });
+    assert_eq!(lanes.io.block_on(all).unwrap(), 1_000_000);
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
-use crate::support::{self, Dropped, Lanes, lanes, thread_name, time_limit};
+use crate::support::{Dropped, Lanes, lanes, thread_name};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 
 /// A stream that tells of its end, by way of what it has captured.
@@ -25,7 +25,6 @@ fn guarded<S: Stream>(
 /// A download without a reader must stop, wherever it is.
 #[test]
 fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let handle = cpu.handle().clone();
     let (dropped, dropped_on) = mpsc::channel();
@@ -50,7 +49,6 @@ fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
 /// room or of items, or is in the middle of an item.
 #[test]
 fn a_stream_whose_reader_goes_counts_as_cancelled() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let handle = cpu.handle().clone();
     let all = handle.stream_from_cpu(stream::iter(0..3), 2, |_| 1);
@@ -76,7 +74,6 @@ fn a_stream_whose_reader_goes_counts_as_cancelled() {
 /// want of room and once for want of items, or has not begun.
 #[test]
 fn a_sleeping_pump_is_woken_by_the_end_of_its_reader() {
-    let _limit = support::time_limit();
     let lanes = Stepped::new();
     let handle = lanes.cpu.handle().clone();
     let (dropped, dropped_on) = mpsc::channel();
@@ -94,7 +91,6 @@ fn a_sleeping_pump_is_woken_by_the_end_of_its_reader() {
 /// on a lane that may be busy for long.
 #[test]
 fn the_buffer_goes_with_its_reader() {
-    let _limit = support::time_limit();
     let lanes = Stepped::new();
     let (dropped, dropped_on) = mpsc::channel();
     let items = stream::repeat_with(move || Dropped(dropped.clone()));
@@ -108,7 +104,6 @@ fn the_buffer_goes_with_its_reader() {
 /// It would go into a buffer that no reader empties.
 #[test]
 fn an_item_that_comes_after_its_reader_has_gone_is_dropped() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (polled, is_polled) = mpsc::channel();
     let (let_go, wait) = mpsc::channel();
@@ -129,7 +124,6 @@ fn an_item_that_comes_after_its_reader_has_gone_is_dropped() {
 /// The other direction: a request body that is encoded by a job.
 #[test]
 fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let encoded = stream::repeat_with(thread_name)
         .take(3)
@@ -148,10 +142,8 @@ fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
     cpu.shutdown().wait();
     let (error, end) = io.block_on(reader).unwrap();
     let error = error.unwrap().unwrap_err();
-    assert!(
-        error.to_string().contains("the CPU lane stopped"),
-        "{error}"
-    );
+    let text = error.to_string();
+    assert!(text.contains("the CPU lane stopped"), "{text}");
     assert!(!error.is_panic());
     assert_eq!(error.sent(), 3);
     assert!(end.is_none());
@@ -160,7 +152,6 @@ fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
 /// A bridge that can't even begin names the lane that is gone, not its own.
 #[test]
 fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     cpu.shutdown().wait();
     let mut there = cpu.handle().stream_from_io(stream::iter([1]), 1, |_| 1);
@@ -177,7 +168,6 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
 /// A body that has begun is whole: the deadline is for its beginning.
 #[test]
 fn a_deadline_refuses_a_stream_and_does_not_end_it() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let handle = cpu.handle().clone();
     let permit = || handle.try_reserve().unwrap();
@@ -194,9 +184,7 @@ fn a_deadline_refuses_a_stream_and_does_not_end_it() {
     let mut begun = begun.stream_from_cpu(items, 1, |_| 1);
     more.unbounded_send(1).unwrap();
     assert_eq!(wait(begun.next()).unwrap().unwrap(), 1);
-    while Instant::now() <= deadline {
-        std::thread::yield_now();
-    }
+    wait_until(|| Instant::now() > deadline);
     more.unbounded_send(2).unwrap();
     assert_eq!(wait(begun.next()).unwrap().unwrap(), 2);
     drop(more);
@@ -207,7 +195,6 @@ fn a_deadline_refuses_a_stream_and_does_not_end_it() {
 /// end, or a part and an error. (In `bridge.rs` it ends where the stream has stopped for good.)
 #[test]
 fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
-    let _limit = support::time_limit();
     let mut dice = Dice::from_environment();
     for round in 0..1_000 {
         let Lanes { cpu, io } = lanes(1);
@@ -240,7 +227,6 @@ fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
 /// An unread rest, and a reader that comes late: the bridge keeps both.
 #[test]
 fn a_reader_may_come_after_everything_has_ended() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let (dropped, dropped_on) = mpsc::channel();
     let source = guarded(&dropped, stream::iter(0..5));

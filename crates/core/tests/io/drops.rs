@@ -2,14 +2,13 @@
 //! task does I/O, so it must be the I/O lane's, in whatever way the job ends.
 
 use crate::dropping::{WAYS, end_of};
-use crate::support::{self, time_limit};
+use crate::support::{self};
 use twolane_core::in_cpu_context;
 
 /// A job's thread drops what the job has captured. What its destructor spawns would be the CPU
 /// lane's in that lane's own runtime, and would wait there for the end of all that computes.
 #[test]
 fn what_a_job_drops_spawns_on_the_io_lane() {
-    let _limit = time_limit();
     for (way, end) in WAYS {
         println!("{way}");
         let end = end_of(|lanes, probe, is_dropped| {

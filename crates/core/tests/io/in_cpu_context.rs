@@ -3,7 +3,7 @@
 
 use std::panic::catch_unwind;
 
-use crate::support::{self, Lanes, lanes, thread_name, time_limit};
+use crate::support::{Lanes, lanes, thread_name};
 use futures::executor::block_on;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,35 +13,16 @@ async fn spawned() -> String {
     tokio::spawn(async { thread_name() }).await.unwrap()
 }
 
-fn assert_on_cpu(thread: &str) {
-    assert!(thread.starts_with("cpu-tokio-"), "{thread}");
-}
-
-/// As an engine does that calls `tokio::spawn` on parts of itself, and on parts of those.
-#[test]
-fn what_is_spawned_inside_is_on_the_cpu_lane() {
-    let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(2);
-    let nested = async { tokio::spawn(spawned()).await.unwrap() };
-    assert_on_cpu(&cpu.spawn(in_cpu_context(spawned())).wait().unwrap());
-    assert_on_cpu(&cpu.spawn(in_cpu_context(nested)).wait().unwrap());
-    let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
-    assert_on_cpu(&cpu.spawn(in_cpu_context(blocking)).wait().unwrap());
-}
-
 /// What such a task gives to the I/O lane is there, and the job around it still has the
 /// I/O runtime's context.
 #[test]
 fn the_io_lane_is_as_near_as_before() {
-    let _limit = support::time_limit();
     let Lanes { cpu, io: _io } = lanes(2);
     let inside = async {
-        let polled = twolane_core::spawn_io(async { thread_name() })
-            .await
-            .unwrap();
-        let of_task = async { twolane_core::spawn_io(async { thread_name() }).await };
-        let of_task = tokio::spawn(of_task).await.unwrap();
-        [polled, of_task.unwrap()]
+        let on_io = || twolane_core::spawn_io(async { thread_name() });
+        let polled = on_io().await;
+        let of_task = tokio::spawn(async move { on_io().await }).await;
+        [polled.unwrap(), of_task.unwrap().unwrap()]
     };
     let job = cpu.spawn(async move {
         let before = spawned().await;
@@ -51,18 +32,21 @@ fn the_io_lane_is_as_near_as_before() {
     assert_eq!(job.wait().unwrap(), ["io"; 4]);
 }
 
-/// The stream that an engine returns spawns when it is polled.
+/// The stream that an engine returns spawns parts of itself when it is polled, and these spawn parts
+/// of theirs.
 #[test]
 fn a_stream_spawns_on_the_cpu_lane() {
-    let _limit = support::time_limit();
     let Lanes { cpu, io } = lanes(2);
-    let stream = stream::iter(0..3).then(|_| spawned());
+    let nested = |_| async { tokio::spawn(spawned()).await.unwrap() };
+    let stream = stream::iter(0..3).then(nested);
     assert_eq!(in_cpu_context(stream::iter(0..3)).size_hint(), (3, Some(3)));
-    let bridged = cpu.handle().clone();
-    let bridged = bridged.stream_from_cpu(in_cpu_context(stream), 1, |_| 1);
+    let handle = cpu.handle().clone();
+    let bridged = handle.stream_from_cpu(in_cpu_context(stream), 1, |_| 1);
     let threads: Vec<_> = io.block_on(bridged.try_collect()).unwrap();
     assert_eq!(threads.len(), 3);
-    threads.iter().for_each(|thread| assert_on_cpu(thread));
+    for thread in threads {
+        assert!(thread.starts_with("cpu-tokio-"), "{thread}");
+    }
 }
 
 /// That runtime has no I/O driver: a socket must fail at once, with a message that the
@@ -70,7 +54,6 @@ fn a_stream_spawns_on_the_cpu_lane() {
 /// must follow.
 #[test]
 fn a_socket_inside_fails_loudly() {
-    let _limit = support::time_limit();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
     let Lanes { cpu, io: _io } = lanes(1);
@@ -94,7 +77,6 @@ fn assert_remedy(text: &str) {
 /// the I/O lane.
 #[test]
 fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let ready = || in_cpu_context(async {});
     let on_io = cpu.handle().spawn_io(ready()).wait().unwrap_err();

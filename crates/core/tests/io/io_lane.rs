@@ -2,7 +2,7 @@
 //! a free function mean?
 
 use crate::support::turns::current_thread;
-use crate::support::{Lanes, cpu_lane, lanes, lanes_with, lasts, thread_name, time_limit};
+use crate::support::{Lanes, cpu_lane, gives, lanes, lanes_with, lasts, thread_name};
 use futures::FutureExt;
 use futures::executor::block_on;
 use twolane_core::{Builder, CpuRuntime, Handle, JoinErrorKind, Priority};
@@ -11,12 +11,11 @@ use twolane_core::{Builder, CpuRuntime, Handle, JoinErrorKind, Priority};
 /// given to it must wait rather than be lost.
 #[test]
 fn a_runtime_that_is_not_driven_loses_nothing() {
-    let _limit = time_limit();
     let io = current_thread();
     let cpu = cpu_lane(1, io.handle());
     let task = cpu.handle().spawn_io(async { thread_name() });
     // The CPU lane works all the same.
-    assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
     assert!(!task.is_finished());
 
     assert_eq!(io.block_on(task).unwrap(), thread_name());
@@ -34,12 +33,11 @@ fn tells_the_remedy(error: &twolane_core::JoinError) {
 /// hang, or run half of a job.
 #[test]
 fn without_its_io_runtime_every_call_names_the_remedy() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let gone = io.handle().clone();
     drop(io);
     assert!(cpu.handle().io().is_gone());
-    tells_the_remedy(&cpu.spawn_cpu(|| 1).wait().unwrap_err());
+    tells_the_remedy(&cpu.spawn_cpu(gives(1)).wait().unwrap_err());
     tells_the_remedy(&cpu.spawn(async { 1 }).wait().unwrap_err());
     tells_the_remedy(&cpu.handle().spawn_io(async { 1 }).wait().unwrap_err());
     let built = CpuRuntime::builder().io_handle(gone).build();
@@ -51,7 +49,6 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
 /// `closed` never came, and a `reserve` that waited went on waiting.
 #[test]
 fn the_end_of_the_io_runtime_closes_the_lane() {
-    let _limit = time_limit();
     let limit = |lane: Builder| lane.queue_limit(Priority::Normal, 1);
     let Lanes { cpu, io } = lanes_with(1, limit);
     let handle = cpu.handle().clone();
@@ -67,7 +64,6 @@ fn the_end_of_the_io_runtime_closes_the_lane() {
 /// The I/O runtime ends while jobs wait for it: their awaits must end too.
 #[test]
 fn what_waits_for_the_io_lane_is_told_when_it_ends() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(2);
     let [(outside, first), (inside, second)] = [(); 2].map(lasts);
     let outside = cpu.handle().spawn_io(outside);
@@ -85,17 +81,14 @@ fn what_waits_for_the_io_lane_is_told_when_it_ends() {
 /// calls `block_on`. Any wait of one lane for the other shows as a hang.
 #[test]
 fn one_thread_on_each_side_is_enough() {
-    let _limit = time_limit();
     let io = current_thread();
     io.block_on(async {
         let cpu = cpu_lane(1, &tokio::runtime::Handle::current());
         let nested = cpu.spawn(async {
             let closure = twolane_core::spawn_cpu(thread_name).await.unwrap();
             let future = Handle::current().spawn(async { thread_name() });
-            let io = twolane_core::spawn_io(async { thread_name() })
-                .await
-                .unwrap();
-            [closure, future.await.unwrap(), io]
+            let io = twolane_core::spawn_io(async { thread_name() }).await;
+            [closure, future.await.unwrap(), io.unwrap()]
         });
         let (cpu_0, main) = ("cpu-0".to_owned(), thread_name());
         let threads = nested.await.unwrap();
@@ -104,27 +97,4 @@ fn one_thread_on_each_side_is_enough() {
         assert_eq!(waiting.await.unwrap(), 7);
         assert!(cpu.shutdown().await.is_empty());
     });
-}
-
-/// Two runtimes in one process: a job's nested work stays with the job's own,
-/// on the way over the I/O lane too.
-#[test]
-fn nested_work_stays_on_its_own_lane() {
-    let _limit = time_limit();
-    let named = |name: &str| lanes_with(1, |builder| builder.thread_name(name));
-    let (left, right) = (named("left"), named("right"));
-    let (Lanes { cpu: left, .. }, Lanes { cpu: right, .. }) = (&left, &right);
-    let nested = || async {
-        let here = thread_name();
-        let cpu = twolane_core::spawn_cpu(thread_name).await.unwrap();
-        let over_io = twolane_core::spawn_io(async { twolane_core::spawn_cpu(thread_name).await });
-        [here, cpu, over_io.await.unwrap().unwrap()]
-    };
-    let other = right.handle().clone();
-    let from_left =
-        left.spawn(async move { [nested().await, other.spawn(nested()).await.unwrap()] });
-    let from_right = right.spawn(nested());
-    let expected = [["left-0"; 3], ["right-0"; 3]];
-    assert_eq!(from_left.wait().unwrap(), expected);
-    assert_eq!(from_right.wait().unwrap(), ["right-0"; 3]);
 }

@@ -5,9 +5,10 @@ use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::{self, Dropped, Lanes, lanes, lasts, thread_name, time_limit};
+use crate::support::{self, Dropped, Lanes, lanes, lasts, thread_name};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use twolane_core::{Handle, in_cpu_context};
 
 /// The threads of its first poll, and of one after a wait.
 async fn polled_on() -> [String; 2] {
@@ -20,7 +21,6 @@ async fn polled_on() -> [String; 2] {
 /// that thread computes: `spawn_io` must move it, from any caller.
 #[test]
 fn spawn_io_moves_its_future_from_wherever_it_is_called() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(2);
     let on_io = ["io", "io"];
 
@@ -28,11 +28,8 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
     assert_eq!(future.wait().unwrap(), on_io, "a future");
 
     let nested = cpu.spawn(async {
-        let nested = || twolane_core::spawn_io(async { twolane_core::spawn_io(polled_on()).await });
-        twolane_core::Handle::current()
-            .spawn(nested())
-            .await
-            .unwrap()
+        let nested = twolane_core::spawn_io(async { twolane_core::spawn_io(polled_on()).await });
+        Handle::current().spawn(nested).await.unwrap()
     });
     let nested = nested.wait().unwrap().unwrap().unwrap();
     assert_eq!(nested, on_io, "I/O of I/O of a nested job");
@@ -57,7 +54,6 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
 /// when a busy lane comes round to it.
 #[test]
 fn dropping_the_task_aborts_its_future_on_the_io_lane() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let (dropped, dropped_on) = mpsc::channel();
     let handle = cpu.handle().clone();
@@ -74,11 +70,11 @@ fn dropping_the_task_aborts_its_future_on_the_io_lane() {
 
 /// The safety net: whatever looks for "the" Tokio runtime inside a job finds the I/O
 /// lane, as `tokio::spawn` does. That has a price: what computes there delays I/O.
+/// Rayon's children are inside it, too, on whatever worker.
 #[test]
-fn a_job_is_inside_the_io_runtime_s_context() {
+fn a_job_and_its_rayon_children_are_inside_the_io_runtime_s_context() {
     let here = || tokio::runtime::Handle::current().id();
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(1);
+    let Lanes { cpu, io } = lanes(2);
     let there = io.handle().id();
     assert_eq!(cpu.spawn_cpu(here).wait().unwrap(), there);
     let future = cpu.spawn(async move {
@@ -87,32 +83,24 @@ fn a_job_is_inside_the_io_runtime_s_context() {
         [first, here()]
     });
     assert_eq!(future.wait().unwrap(), [there; 2]);
-}
-
-/// Rayon's children are inside it, too, on whatever worker.
-#[test]
-fn a_rayon_worker_is_inside_the_io_runtime_s_context() {
-    let _limit = support::time_limit();
-    let Lanes { cpu, io } = lanes(2);
-    let job = cpu.spawn_cpu(|| {
+    let job = cpu.spawn_cpu(move || {
         let both_have_begun = std::sync::Barrier::new(2);
         let child = || {
             // So that one of the two is on the other worker.
             both_have_begun.wait();
-            (thread_name(), tokio::runtime::Handle::current().id())
+            (thread_name(), here())
         };
         rayon::join(child, child)
     });
     let (left, right) = job.wait().unwrap();
     assert_ne!(left.0, right.0);
-    assert_eq!([left.1, right.1], [io.handle().id(); 2]);
+    assert_eq!([left.1, right.1], [there; 2]);
 }
 
 /// A socket that a job opens without any thought must not be registered with
 /// a runtime that no thread drives, or that ends with the CPU lane.
 #[test]
 fn a_socket_of_a_job_belongs_to_the_io_lane() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let job = cpu.spawn(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -134,7 +122,6 @@ fn a_socket_of_a_job_belongs_to_the_io_lane() {
 /// on both. Where they did not, a single 503 of an object store panicked.
 #[test]
 fn timers_work_in_jobs() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let job = cpu.spawn(async {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -150,12 +137,9 @@ fn timers_work_in_jobs() {
 fn a_timer_of_a_job_is_the_io_lane_s() {
     let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let sleep = || async { tokio::time::sleep(Duration::from_millis(1)).await };
-    let _limit = time_limit();
     let cpu = support::cpu_lane(1, io.handle());
     let error = cpu.spawn(sleep()).wait().unwrap_err();
     assert!(error.is_panic(), "{error}");
     assert!(error.to_string().contains("enable_time"), "{error}");
-    cpu.spawn(twolane_core::in_cpu_context(sleep()))
-        .wait()
-        .unwrap();
+    cpu.spawn(in_cpu_context(sleep())).wait().unwrap();
 }

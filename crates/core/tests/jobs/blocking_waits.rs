@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::support::wait::wait_until;
-use crate::support::{self, Lanes, Stuck, lanes, thread_name, time_limit};
+use crate::support::{self, Lanes, Stuck, gives, lanes, nothing, thread_name};
 use twolane_core::{CpuRuntime, Handle, JoinError, Priority};
 
 const NEVER: Duration = Duration::from_secs(3_600);
@@ -19,36 +19,13 @@ fn refusal<T>(outcome: Result<T, JoinError>) -> String {
     }
 }
 
-/// All on one CPU thread.
-#[test]
-fn who_is_no_thread_of_the_lane_may_wait_for_it() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(1);
-    let handle = cpu.handle().clone();
-    assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    assert_eq!(cpu.spawn(async { 2 }).wait().unwrap(), 2);
-    let plain = handle.clone();
-    let plain = std::thread::spawn(move || plain.spawn_cpu(|| 3).wait().unwrap());
-    assert_eq!(plain.join().unwrap(), 3);
-    let of_pool = handle.clone();
-    let of_pool = io.spawn_blocking(move || of_pool.spawn_cpu(|| 4).wait().unwrap());
-    assert_eq!(io.block_on(of_pool).unwrap(), 4);
-    let (reserver, other) = (handle.clone(), lanes(1));
-    let waiting = other.cpu.spawn_cpu(move || {
-        // A thread of another lane is like any other.
-        reserver.reserve().wait().unwrap().spawn_cpu(|| 5).wait()
-    });
-    assert_eq!(waiting.wait().unwrap().unwrap(), 5);
-}
-
 /// All that an I/O worker serves would wait, and nothing would tell.
 #[test]
 fn async_code_on_the_io_lane_may_not_wait() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let stuck = Stuck::start(cpu.handle());
     let handle = cpu.handle().clone();
-    let wait = move || handle.spawn_cpu(|| 1).wait();
+    let wait = move || handle.spawn_cpu(gives(1)).wait();
     let waits = wait.clone();
     let task = io.block_on(io.spawn(async move { waits() })).unwrap_err();
     let text = task.into_panic();
@@ -58,11 +35,11 @@ fn async_code_on_the_io_lane_may_not_wait() {
     assert!(refusal(future.wait()).contains("from within a runtime"));
     stuck.end();
     // What has ended is no wait; and another thread may take over.
-    let done = cpu.spawn_cpu(|| 2);
+    let done = cpu.spawn_cpu(gives(2));
     wait_until(|| done.is_finished());
     assert_eq!(io.block_on(async { done.wait() }).unwrap(), 2);
     let handle = cpu.handle().clone();
-    let in_place = move || tokio::task::block_in_place(|| handle.spawn_cpu(|| 3).wait());
+    let in_place = move || tokio::task::block_in_place(|| handle.spawn_cpu(gives(3)).wait());
     let in_place = io.spawn(async move { in_place() });
     assert_eq!(io.block_on(in_place).unwrap().unwrap(), 3);
 }
@@ -71,7 +48,6 @@ fn async_code_on_the_io_lane_may_not_wait() {
 /// of one thread never ended while a closure waited for `spawn_io`.
 #[test]
 fn nor_may_it_wait_for_a_place_a_shutdown_or_an_installed_closure() {
-    let _limit = time_limit();
     let Lanes { cpu, io } =
         support::lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1));
     let handle = cpu.handle().clone();
@@ -96,16 +72,18 @@ fn nor_may_it_wait_for_a_place_a_shutdown_or_an_installed_closure() {
     in_async(|cpu, _| assert!(cpu.shutdown().wait().is_empty())).unwrap();
 }
 
-/// The others of the table: where a thread may wait for a task, it may wait for these.
+/// The others of the table, all on one CPU thread: where a thread may wait for a task, it may wait for
+/// these. (A thread of the lane does not wait for a place: what its job submits goes in by the job's
+/// own, which is the only one here.)
 #[test]
 fn who_may_wait_for_a_task_may_wait_for_a_place_a_shutdown_and_an_installed_closure() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(1);
+    let Lanes { cpu, io } =
+        support::lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1));
     let handle = cpu.handle().clone();
     let waits = move |handle: &Handle| {
         let place = handle.reserve().wait().unwrap();
         let installed = handle.install(|| 1).unwrap();
-        place.spawn_cpu(move || installed)
+        place.spawn_cpu(gives(installed))
     };
     let plain = handle.clone();
     let plain = std::thread::spawn(move || waits(&plain).wait());
@@ -116,12 +94,16 @@ fn who_may_wait_for_a_task_may_wait_for_a_place_a_shutdown_and_an_installed_clos
     let in_place = handle.clone();
     let in_place = async move { tokio::task::block_in_place(|| waits(&in_place).wait()) };
     assert_eq!(io.block_on(io.spawn(in_place)).unwrap().unwrap(), 1);
+    // A thread of another lane is like any other.
+    let other = lanes(1);
+    let of_other = handle.clone();
+    let of_other = other.cpu.spawn_cpu(move || waits(&of_other).wait());
+    assert_eq!(of_other.wait().unwrap().unwrap(), 1);
     // A thread of the lane, in a closure and in a future; the last one shuts another lane down.
     let own = cpu.spawn_cpu(move || waits(&Handle::current()));
     assert_eq!(own.wait().unwrap().wait().unwrap(), 1);
     let own = cpu.spawn(async move { waits(&Handle::current()).await });
     assert_eq!(own.wait().unwrap().unwrap(), 1);
-    let other = lanes(1);
     let own = cpu.spawn(async move { other.cpu.shutdown().wait().is_empty() });
     assert!(own.wait().unwrap());
 }
@@ -129,7 +111,6 @@ fn who_may_wait_for_a_task_may_wait_for_a_place_a_shutdown_and_an_installed_clos
 /// While the only CPU thread waits, the I/O lane works.
 #[test]
 fn a_closure_may_wait_for_the_io_lane() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let listening = async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -150,33 +131,26 @@ fn a_closure_may_wait_for_the_io_lane() {
         .handle()
         .install(|| twolane_core::spawn_io(async { 3 }).wait());
     assert_eq!(installed.unwrap().unwrap(), 3);
-}
-
-/// It does not wait: what it submits goes in by its own place.
-#[test]
-fn a_job_may_wait_for_a_place_on_its_own_lane() {
-    let _limit = time_limit();
-    let lanes = support::lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1));
-    let job = lanes.cpu.spawn_cpu(|| {
-        let permit = Handle::current().reserve().wait().unwrap();
-        permit.spawn_cpu(|| 42)
-    });
-    let nested = job.wait().unwrap();
-    assert_eq!(nested.wait().unwrap(), 42);
+    // It may drive a runtime of Tokio's itself.
+    let io = lanes.io.handle().clone();
+    let drives = lanes.cpu.spawn_cpu(move || io.block_on(async { 4 }));
+    assert_eq!(drives.wait().unwrap(), 4);
 }
 
 #[test]
 fn a_thread_of_the_lane_may_not_wait_for_it() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let cpu = &lanes.cpu;
-    let wait = || Handle::current().spawn_cpu(|| ()).wait();
+    let wait = || Handle::current().spawn_cpu(nothing).wait();
     let closure = refusal(cpu.spawn_cpu(wait).wait());
     let future = refusal(cpu.spawn(async move { wait() }).wait());
     let urgent = cpu.handle().with_priority(Priority::High);
     // Else it may have ended before it is waited for.
     let stuck = Stuck::start(&urgent);
-    let other_priority = refusal(cpu.spawn_cpu(move || urgent.spawn_cpu(|| ()).wait()).wait());
+    let other_priority = refusal(
+        cpu.spawn_cpu(move || urgent.spawn_cpu(nothing).wait())
+            .wait(),
+    );
     for text in [closure, future, other_priority] {
         assert!(text.contains("it would wait for itself"), "{text}");
         assert!(text.contains("Await the task"), "{text}");
@@ -199,13 +173,11 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
 /// runtime.
 #[test]
 fn a_blocking_thread_may_wait_for_the_lane() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let handle = lanes.cpu.handle().clone();
+    let (handle, lanes) = lanes(1).and_handle();
     let waits = || {
         let handle = handle.clone();
         async move {
-            let wait = move || (handle.spawn_cpu(|| 5).wait().unwrap(), thread_name());
+            let wait = move || (handle.spawn_cpu(gives(5)).wait().unwrap(), thread_name());
             tokio::task::spawn_blocking(wait).await.unwrap()
         }
     };
@@ -214,15 +186,4 @@ fn a_blocking_thread_may_wait_for_the_lane() {
     let waits = lanes.cpu.spawn(twolane_core::in_cpu_context(waits()));
     let (output, thread) = waits.wait().unwrap();
     assert!(output == 5 && thread.starts_with("cpu-"), "{thread}");
-}
-
-/// A closure that drives a runtime of Tokio's itself.
-#[test]
-fn a_closure_may_block_on_a_runtime() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let io = lanes.io.handle().clone();
-    let blocks = move || io.block_on(async { 1 });
-    let plain = lanes.cpu.spawn_cpu(blocks.clone()).wait();
-    assert_eq!(plain.unwrap(), 1);
 }

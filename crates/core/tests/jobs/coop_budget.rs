@@ -8,107 +8,90 @@
 //! `current_thread` runtime everything else stood still. A poll that answers
 //! `Ready` and does not ask for budget brings that back.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use crate::support::turns::{current_thread, turns_of_another};
+use crate::support::turns::{current_thread, full_channel, spend_budget, turns_of_another};
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, cpu_lane, lanes, time_limit};
-use futures::{FutureExt, StreamExt};
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use crate::support::{Stuck, cpu_lane, gives, lanes, time_limit};
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt};
 use tokio::task::coop;
 use twolane_core::{Builder, CpuRuntime, Handle, Priority};
 
 /// Tokio gives a turn 128. Twice as many is a bound that leaves it some freedom.
 const PER_TURN: usize = 256;
 
-/// `reader` finds so many things ready, one after the other.
-fn is_fair<F>(things: usize, set: fn(Builder) -> Builder, reader: impl Fn(&Handle) -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+/// How many things a reader finds ready, one after the other.
+const THINGS: usize = 100_000;
+
+type Reader = fn(&Handle) -> BoxFuture<'static, ()>;
+
+fn is_fair(what: &str, set: fn(Builder) -> Builder, reader: Reader) {
     let _limit = time_limit();
     let io = current_thread();
     let cpu = CpuRuntime::builder().worker_threads(1);
     let cpu = set(cpu.io_handle(io.handle().clone())).build().unwrap();
     let turns = turns_of_another(&io, reader(cpu.handle()));
     assert!(
-        turns >= things / PER_TURN,
-        "{turns} turns for the other task in {things} ready ones"
+        turns >= THINGS / PER_TURN,
+        "{what}: {turns} turns of the other task"
     );
 }
 
+/// Finished jobs, the items of a buffered stream, and free places: of a limit that is far, and without
+/// one.
 #[test]
-fn a_loop_over_finished_jobs_lets_others_have_turns() {
-    const JOBS: usize = 100_000;
-    is_fair(
-        JOBS,
-        |lane| lane,
-        |cpu| {
-            let tasks: Vec<_> = (0..JOBS).map(|n| cpu.spawn_cpu(move || n)).collect();
-            for task in &tasks {
-                wait_until(|| task.is_finished());
+fn a_loop_over_what_is_ready_lets_others_have_turns() {
+    let jobs: Reader = |cpu| {
+        let tasks: Vec<_> = (0..THINGS).map(|n| cpu.spawn_cpu(gives(n))).collect();
+        for task in &tasks {
+            wait_until(|| task.is_finished());
+        }
+        let read = async {
+            for (n, task) in tasks.into_iter().enumerate() {
+                assert_eq!(task.await.unwrap(), n);
             }
-            async {
-                for (n, task) in tasks.into_iter().enumerate() {
-                    assert_eq!(task.await.unwrap(), n);
-                }
+        };
+        read.boxed()
+    };
+    let items: Reader = |cpu| {
+        let source = futures::stream::iter(0..THINGS);
+        let mut items = cpu.stream_from_cpu(source, usize::MAX, |_| 1);
+        wait_until(|| items.read_ahead() >= THINGS);
+        let read = async move {
+            for n in 0..THINGS {
+                assert_eq!(items.next().await.unwrap().unwrap(), n);
             }
-        },
-    );
-}
-
-#[test]
-fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
-    const ITEMS: usize = 10_000;
-    is_fair(
-        ITEMS,
-        |lane| lane,
-        |cpu| {
-            let source = futures::stream::iter(0..ITEMS);
-            let mut items = cpu.stream_from_cpu(source, usize::MAX, |_| 1);
-            wait_until(|| items.read_ahead() >= ITEMS);
-            async move {
-                for n in 0..ITEMS {
-                    assert_eq!(items.next().await.unwrap().unwrap(), n);
-                }
+        };
+        read.boxed()
+    };
+    let places: Reader = |cpu| {
+        let cpu = cpu.clone();
+        let read = async move {
+            for _ in 0..THINGS {
+                drop(cpu.reserve().await.unwrap());
             }
-        },
-    );
-}
-
-/// One with a limit that is far, and one without.
-#[test]
-fn a_loop_over_free_places_lets_others_have_turns() {
-    const PLACES: usize = 10_000;
+        };
+        read.boxed()
+    };
     let far = |lane: Builder| lane.queue_limit(Priority::Normal, 1_000);
-    for limit in [far, |lane| lane] {
-        is_fair(PLACES, limit, |cpu| {
-            let cpu = cpu.clone();
-            async move {
-                for _ in 0..PLACES {
-                    drop(cpu.reserve().await.unwrap());
-                }
-            }
-        });
-    }
+    is_fair("jobs", |lane| lane, jobs);
+    is_fair("items", |lane| lane, items);
+    is_fair("places", |lane| lane, places);
+    is_fair("places of a limit", far, places);
 }
 
 /// A blocking wait polls in the one poll of the Tokio task around it, whose budget is
 /// not renewed. The 129th wait never returned, since `Task::poll` found no budget left.
 #[test]
 fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
-    let _limit = time_limit();
     // A thread of its own does the waiting, and a lane of its own the I/O.
     let io = tokio::runtime::Runtime::new().unwrap();
-    let cpu = CpuRuntime::builder()
-        .worker_threads(1)
-        .io_handle(io.handle().clone());
-    let cpu = cpu.build().unwrap();
-    let waits = |cpu: &twolane_core::Handle| {
+    let cpu = cpu_lane(1, io.handle());
+    let waits = |cpu: &Handle| {
         for n in 0..200 {
-            let task = cpu.spawn_cpu(move || n);
+            let task = cpu.spawn_cpu(gives(n));
             // Async code may wait for what has ended.
             wait_until(|| task.is_finished());
             assert_eq!(task.wait().unwrap(), n);
@@ -130,10 +113,9 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
 fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     const ITEMS: usize = 300;
     const JOBS: usize = 200;
-    let _limit = time_limit();
     let lanes = lanes(1);
     let stuck = Stuck::start(lanes.cpu.handle());
-    let mut receiver = full(ITEMS);
+    let mut receiver = full_channel(ITEMS);
     let ran = Arc::new(AtomicUsize::new(0));
     let before = ran.clone();
     let reads = lanes.cpu.spawn(async move {
@@ -161,33 +143,20 @@ fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     }
 }
 
-/// A channel with so many items.
-fn full(items: usize) -> UnboundedReceiver<usize> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    for item in 0..items {
-        sender.send(item).unwrap();
-    }
-    receiver
-}
-
 /// A closure cannot yield, so a budget that is used up would make it wait for ever. It may
 /// follow a future that has spent its own on the same thread, also a future that panicked.
 #[test]
 fn closures_have_no_budget() {
     const ITEMS: usize = 300;
     fn drain() {
-        let mut receiver = full(ITEMS);
+        let mut receiver = full_channel(ITEMS);
         let all = async move { while receiver.recv().await.is_some() {} };
         futures::executor::block_on(all);
     }
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     for panics in [false, true] {
         let spends = async move {
-            while coop::has_budget_remaining() {
-                coop::consume_budget().await;
-            }
+            spend_budget().await;
             assert!(!panics, "with its budget used up");
         };
         assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
@@ -202,21 +171,18 @@ fn closures_have_no_budget() {
 #[test]
 fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
     const ITEMS: usize = 300;
-    let _limit = time_limit();
     let lanes = lanes(1);
     let io = lanes.io.handle().clone();
     let future = async move {
-        while coop::has_budget_remaining() {
-            coop::consume_budget().await;
-        }
+        spend_budget().await;
         tokio::task::block_in_place(|| {
             let read = |items| async move {
-                let mut receiver = full(items);
+                let mut receiver = full_channel(items);
                 while receiver.recv().await.is_some() {}
             };
             futures::executor::block_on(coop::unconstrained(read(ITEMS)));
             io.block_on(read(ITEMS));
-            let mut receiver = full(ITEMS);
+            let mut receiver = full_channel(ITEMS);
             while receiver.blocking_recv().is_some() {}
         });
     };
@@ -226,7 +192,6 @@ fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
 /// It took two: the task's, and that of Tokio's own join handle below it.
 #[test]
 fn a_finished_spawn_io_takes_one_unit_of_the_budget() {
-    let _limit = time_limit();
     let io = current_thread();
     let cpu = cpu_lane(1, io.handle());
     io.block_on(async {

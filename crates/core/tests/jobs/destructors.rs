@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll};
 use std::thread;
 
-use crate::support::{lanes, suspended, time_limit};
+use crate::support::{lanes, suspended};
 
 /// Sends whether it is dropped by a panic, and may panic itself.
 struct Sees {
@@ -37,7 +37,6 @@ impl Future for Panics {
 /// future of a job was dropped after the unwinding, and the guard committed.
 #[test]
 fn the_future_of_a_job_that_panics_sees_the_panic() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (cpu, (send, seen)) = (lanes.cpu.handle().clone(), channel());
     for panics in [false, true] {
@@ -59,7 +58,6 @@ fn the_future_of_a_job_that_panics_sees_the_panic() {
 /// of their panics.
 #[test]
 fn a_panic_of_a_cancelled_job_s_destructor_is_not_its_outcome() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (send, seen) = channel();
     let sees = Sees {

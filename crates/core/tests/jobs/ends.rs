@@ -7,11 +7,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, Dropped, Stuck, lanes, lanes_with, suspended, time_limit};
+use crate::support::{self, Dropped, Stuck, lanes, lanes_with, nothing, stuck_in_a_poll};
 use futures::FutureExt;
 use twolane_core::{Cancelled, Handle, JobContext, JoinErrorKind, Priority, Task};
-
-const NEVER: Duration = Duration::from_secs(3_600);
 
 fn is_expired<T>(task: Task<T>) -> bool {
     task.wait()
@@ -31,10 +29,8 @@ fn submit(cpu: &Handle, is_closure: bool, captured: Dropped) -> Task<()> {
 /// in its turn.
 #[test]
 fn a_queued_job_that_ends_is_dropped_on_its_lane() {
-    let _limit = time_limit();
     for is_closure in [true, false] {
-        let lanes = lanes(1);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, _lanes) = lanes(1).and_handle();
         let stuck = Stuck::start(&cpu);
         let (dropped, drops) = mpsc::channel();
         let captured = || Dropped(dropped.clone());
@@ -83,25 +79,15 @@ impl Drop for DropsLate {
 /// cases where a destructor took a millisecond.
 #[test]
 fn what_has_begun_is_gone_when_its_aborted_task_ends() {
-    let _limit = time_limit();
     for is_suspended in [true, false] {
-        let lanes = lanes(1);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, _lanes) = lanes(1).and_handle();
         let (go, let_go) = mpsc::channel();
         let is_gone = Arc::<AtomicBool>::default();
         let held = DropsLate {
             let_go,
             is_gone: is_gone.clone(),
         };
-        let (begun, begins) = mpsc::channel();
-        let (end_step, step_ends) = mpsc::channel::<()>();
-        let mut task = cpu.spawn(async move {
-            let _held = held;
-            begun.send(()).unwrap();
-            let _ = step_ends.recv();
-            std::future::pending::<()>().await;
-        });
-        begins.recv().unwrap();
+        let (mut task, end_step) = stuck_in_a_poll(&cpu, held);
         if is_suspended {
             end_step.send(()).unwrap();
             wait_until(|| cpu.metrics().suspended == 1);
@@ -116,28 +102,9 @@ fn what_has_begun_is_gone_when_its_aborted_task_ends() {
     }
 }
 
-/// The future goes where it was polled.
-#[test]
-fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
-    let _limit = time_limit();
-    for by_drop in [true, false] {
-        let lanes = lanes(1);
-        let (dropped, drops) = mpsc::channel();
-        let task = suspended(lanes.cpu.handle(), Dropped(dropped));
-        if by_drop {
-            drop(task);
-        } else {
-            task.abort();
-            assert!(task.wait().unwrap_err().is_cancelled());
-        }
-        assert!(drops.recv().unwrap().starts_with("cpu-"));
-    }
-}
-
 /// The children of a cancelled job, on whatever worker, see it through what they captured.
 #[test]
 fn rayon_children_see_the_cancel_through_their_context() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     let (started, running) = mpsc::channel();
     let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
@@ -159,7 +126,6 @@ fn the_error_says_why() {
         job.checkpoint()?;
         Ok(7)
     }
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (told, tells) = mpsc::channel::<(Cancelled, String)>();
     let (started, running) = mpsc::channel();
@@ -192,7 +158,6 @@ fn the_error_says_why() {
 /// `loom`'s: `a_cancel_against_the_end`.)
 #[test]
 fn what_a_finished_job_left_behind_is_not_told_to_end() {
-    let _limit = time_limit();
     for takes_output in [true, false] {
         let lanes = lanes(1);
         // A submission after its deadline is refused: then once more, with more time.
@@ -222,42 +187,15 @@ fn what_a_finished_job_left_behind_is_not_told_to_end() {
     }
 }
 
-/// All that a handle with a deadline submits has it, and the earlier one of two holds.
+/// Also at another priority and by another name, and none of them keeps a permit. (Each way to submit,
+/// and that the earlier one of two deadlines holds: `model`.)
 #[test]
-fn a_handle_gives_its_deadline_to_each_of_its_jobs() {
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |lane| lane.queue_limit(Priority::Normal, 2));
-    let cpu = lanes.cpu.handle().clone();
-    let late = cpu.with_deadline(Instant::now());
-    let late = late.with_deadline(Instant::now() + NEVER).with_name("late");
-    assert!(is_expired(late.spawn_cpu(|| ())));
-    assert!(is_expired(late.spawn_cpu_with(|_| Ok(()))));
-    assert!(is_expired(late.spawn(async {})));
-    assert!(is_expired(late.try_reserve().unwrap().spawn_cpu(|| ())));
-    assert!(is_expired(late.reserve().wait().unwrap().spawn(async {})));
-    // At another priority, too. None of them keeps a permit.
-    let high = late.with_priority(Priority::High);
-    assert!(is_expired(high.spawn_cpu(|| ())));
-    assert_eq!(cpu.metrics().permits_in_use, 0);
-    assert_eq!(cpu.metrics().submitted, 0);
-}
-
-/// What has begun submits without its deadline.
-#[test]
-fn a_nested_job_has_no_deadline() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let times = [100, 10_000].map(Duration::from_millis);
-    let nested = times.into_iter().find_map(|time| {
-        let deadline = Instant::now() + time;
-        let soon = lanes.cpu.handle().with_deadline(deadline);
-        let nested = soon.spawn_cpu(move || {
-            wait_until(|| Instant::now() > deadline);
-            twolane_core::spawn_cpu(|| 8)
-        });
-        // An error: it came too late to begin.
-        nested.wait().ok()
-    });
-    let nested = nested.expect("it never begins");
-    assert_eq!(nested.wait().unwrap(), 8);
+fn a_handle_keeps_its_deadline_when_it_gets_a_name_and_a_priority() {
+    let lanes = lanes_with(1, |lane| lane.queue_limit(Priority::High, 2));
+    let late = lanes.cpu.handle().with_deadline(Instant::now());
+    let late = late.with_name("late").with_priority(Priority::High);
+    assert!(is_expired(late.spawn_cpu(nothing)));
+    assert!(is_expired(late.try_reserve().unwrap().spawn_cpu(nothing)));
+    let metrics = late.metrics();
+    assert_eq!((metrics.permits_in_use, metrics.submitted), (0, 0));
 }

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use crate::support::busy::Busy;
-use crate::support::{lanes, time_limit};
-use twolane_core::JoinErrorKind;
+use crate::support::lanes;
+use twolane_core::{JoinErrorKind, Task};
 
 /// It is where a future that never waits sees that it was cancelled, or that its lane shuts down.
 /// So does one that only yields, and is alone.
 #[test]
 fn a_long_future_sees_its_end() {
     for only_yields in [false, true] {
-        let _limit = time_limit();
         let lanes = lanes(1);
         let endless = || {
             let (started, running) = std::sync::mpsc::channel();
@@ -29,15 +28,13 @@ fn a_long_future_sees_its_end() {
             running.recv().unwrap();
             task
         };
-        let cancelled: twolane_core::Task<()> = endless();
+        let cancelled: Task<()> = endless();
         cancelled.abort();
         assert!(cancelled.wait().unwrap_err().is_cancelled());
-        let shut_down: twolane_core::Task<()> = endless();
+        let shut_down: Task<()> = endless();
         assert!(lanes.cpu.shutdown().wait().is_empty());
-        assert_eq!(
-            shut_down.wait().unwrap_err().kind(),
-            JoinErrorKind::Shutdown
-        );
+        let error = shut_down.wait().unwrap_err();
+        assert_eq!(error.kind(), JoinErrorKind::Shutdown);
     }
 }
 
@@ -46,7 +43,6 @@ fn a_long_future_sees_its_end() {
 #[test]
 fn a_late_job_goes_before_those_that_gave_way() {
     const LONG: usize = 20;
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (started, over) = (
         Arc::new(AtomicUsize::new(0)),
@@ -93,7 +89,6 @@ fn a_late_job_goes_before_those_that_gave_way() {
 /// Jobs that keep coming don't keep it from coming back.
 #[test]
 fn a_steady_arrival_does_not_starve_it() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let busy = Busy::with(3, lanes.cpu.handle());
     let ran = busy.count();
@@ -112,7 +107,6 @@ fn a_steady_arrival_does_not_starve_it() {
 /// Two that give way take turns, on the one thread there is.
 #[test]
 fn two_that_yield_take_turns() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let turns = Arc::new(std::sync::Mutex::new(Vec::new()));
     let both = Arc::new(AtomicUsize::new(0));

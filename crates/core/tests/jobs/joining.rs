@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, lanes, time_limit};
+use crate::support::{Dropped, lanes, nothing};
 use futures::channel::oneshot;
 use futures::executor::block_on;
 use futures::future::{FutureExt, try_join_all};
@@ -21,9 +21,7 @@ use futures::stream::{FuturesUnordered, TryStreamExt};
 #[test]
 fn the_first_error_cancels_the_rest() {
     for (by_panic, by_collect) in [(false, false), (false, true), (true, false), (true, true)] {
-        let _limit = time_limit();
-        let lanes = lanes(1);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, _lanes) = lanes(1).and_handle();
         let ran = Arc::new(AtomicUsize::new(0));
 
         let (began, begins) = mpsc::channel();
@@ -69,13 +67,7 @@ fn the_first_error_cancels_the_rest() {
         let joined = async {
             match by_collect {
                 // Not `FuturesOrdered`: there it would have to be its turn.
-                true => {
-                    joins
-                        .into_iter()
-                        .collect::<FuturesUnordered<_>>()
-                        .try_collect()
-                        .await
-                }
+                true => FuturesUnordered::from_iter(joins).try_collect().await,
                 false => try_join_all(joins).await,
             }
         };
@@ -90,7 +82,7 @@ fn the_first_error_cancels_the_rest() {
         seen.recv().unwrap();
         let_go.send(()).unwrap();
         assert!(drops.recv().unwrap().starts_with("cpu-"));
-        cpu.spawn_cpu(|| ()).wait().unwrap();
+        cpu.spawn_cpu(nothing).wait().unwrap();
         assert_eq!(ran.load(SeqCst), 0);
     }
 }

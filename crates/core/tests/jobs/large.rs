@@ -6,7 +6,7 @@
 
 use std::thread;
 
-use crate::support::{lanes, time_limit};
+use crate::support::lanes;
 use twolane_core::Task;
 
 const CAPTURED: usize = 1 << 20;
@@ -25,9 +25,7 @@ fn on_large_stack(test: impl FnOnce() + Send) {
 
 #[test]
 fn what_a_job_captures_may_fill_half_of_a_stack() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     on_large_stack(|| {
         let large = [1_u8; CAPTURED];
         let permit = || cpu.try_reserve().unwrap();
@@ -50,9 +48,7 @@ fn what_a_job_captures_may_fill_half_of_a_stack() {
 
 #[test]
 fn an_output_may_be_as_large_as_that_of_a_tokio_task() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     on_large_stack(|| {
         let tasks = [
             cpu.spawn_cpu(|| [1_u8; RETURNED]),

@@ -8,7 +8,7 @@ use futures::executor::block_on_stream;
 use futures::stream;
 use twolane_core::{JoinError, JoinErrorKind, Task};
 
-use crate::support::{cpu_lane, lanes, suspended, time_limit};
+use crate::support::{cpu_lane, lanes, suspended};
 
 async fn or_unwind<T>(task: Task<T>) -> T {
     task.await.unwrap_or_else(|error| error.resume_unwind())
@@ -25,8 +25,6 @@ async fn by_a_task_of_tokio<T: Send + 'static>(task: Task<T>) -> T {
 #[test]
 fn a_shutdown_is_passed_on_without_a_panic() {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
-
-    let _limit = time_limit();
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         let is_here = panic
@@ -55,12 +53,9 @@ fn a_shutdown_is_passed_on_without_a_panic() {
         let error = job.wait().unwrap_err();
         assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
     }
-    let metrics = lanes.cpu.handle().metrics();
-    assert_eq!(
-        (metrics.submitted, metrics.dropped, metrics.panicked),
-        (3, 3, 0)
-    );
-    assert_eq!((metrics.running, metrics.suspended), (0, 0));
+    let now = lanes.cpu.handle().metrics();
+    assert_eq!((now.submitted, now.dropped, now.panicked), (3, 3, 0));
+    assert_eq!((now.running, now.suspended), (0, 0));
 
     assert_eq!(PANICS.load(SeqCst), 0);
 }
@@ -68,7 +63,6 @@ fn a_shutdown_is_passed_on_without_a_panic() {
 /// To its reader it was a panic, of "a payload that is not text".
 #[test]
 fn a_stream_passes_a_shutdown_on_as_such() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let inner = cpu_lane(1, lanes.io.handle());
     let part = inner.spawn(pending::<()>());
@@ -87,7 +81,6 @@ fn a_stream_passes_a_shutdown_on_as_such() {
 
 #[test]
 fn a_cancel_and_a_panic_are_passed_on_as_such() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let part = lanes.cpu.spawn(pending::<()>());
     part.abort();

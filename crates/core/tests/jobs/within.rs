@@ -6,7 +6,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{Dropped, Stuck, cpu_lane, gives, lanes, nothing};
 use futures::executor::block_on;
 use twolane_core::JoinErrorKind;
 
@@ -16,9 +16,7 @@ const NEVER: Duration = Duration::from_secs(3_600);
 /// The awaiter is on no runtime.
 #[test]
 fn the_time_is_up() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     let (tells, told) = mpsc::channel();
     let running = cpu.spawn_cpu_with(move |job| {
         tells.send("begun").unwrap();
@@ -52,30 +50,36 @@ fn the_time_is_up() {
 
 #[test]
 fn the_job_ends_in_time() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
-    assert_eq!(block_on(cpu.spawn_cpu(|| 42).within(NEVER)).unwrap(), 42);
+    let (cpu, _lanes) = lanes(1).and_handle();
+    let output = block_on(cpu.spawn_cpu(gives(42)).within(NEVER));
+    assert_eq!(output.unwrap(), 42);
     let panics = cpu.spawn_cpu(|| panic!("in time"));
     assert!(block_on(panics.within(NEVER)).unwrap_err().is_panic());
     drop(cpu.spawn(pending::<()>()).within(NEVER));
     wait_until(|| cpu.metrics().cancelled == 1);
-    drop(lanes.cpu);
-    // It needs no timer.
-    let refused = block_on(cpu.spawn_cpu(|| ()).within(NEVER)).unwrap_err();
-    assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
-    assert!(
-        refused.to_string().contains("keep it in `main`"),
-        "{refused}"
-    );
+}
+
+/// It needs no timer, and says what ended the lane.
+#[test]
+fn a_call_on_a_lane_that_is_closed_says_why() {
+    for (is_shut_down, says) in [(false, "keep it in `main`"), (true, "was shut down")] {
+        let (cpu, lanes) = lanes(1).and_handle();
+        if is_shut_down {
+            lanes.cpu.shutdown_background();
+        }
+        drop(lanes.cpu);
+        let refused = block_on(cpu.spawn_cpu(nothing).within(NEVER)).unwrap_err();
+        assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
+        assert!(refused.to_string().contains(says), "{refused}");
+        let other = cpu.try_reserve().unwrap_err();
+        assert_eq!(other.to_string(), refused.to_string());
+    }
 }
 
 /// The timer was that of the I/O runtime: its end was a panic in each awaiter whose job ran on.
 #[test]
 fn the_time_is_up_whatever_becomes_of_the_io_runtime() {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     let [before, after] = [(); 2].map(|()| Stuck::<()>::start(&cpu).split());
     let mut limited = Box::pin(before.0.within(SOON.max(Duration::from_millis(20))));
     let mut cx = Context::from_waker(Waker::noop());
@@ -89,7 +93,6 @@ fn the_time_is_up_whatever_becomes_of_the_io_runtime() {
 /// It never was: no thread drove the timer.
 #[test]
 fn the_time_is_up_though_no_thread_drives_the_io_runtime() {
-    let _limit = time_limit();
     let io = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -113,17 +116,11 @@ fn a_waker_that_panics_ends_no_timer() {
             panic!("the waker panics");
         }
     }
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     let panics = Waker::from(Arc::new(Panics));
     let mut first = Box::pin(cpu.spawn(pending::<()>()).within(SOON));
-    assert!(
-        first
-            .as_mut()
-            .poll(&mut Context::from_waker(&panics))
-            .is_pending()
-    );
+    let polled = first.as_mut().poll(&mut Context::from_waker(&panics));
+    assert!(polled.is_pending());
     for _ in 0..2 {
         let late = block_on(cpu.spawn(pending::<()>()).within(SOON)).unwrap_err();
         assert_eq!(late.kind(), JoinErrorKind::Expired);
@@ -140,36 +137,17 @@ fn what_is_awaited_in_time_leaves_nothing() {
     impl Wake for Awaiter {
         fn wake(self: Arc<Self>) {}
     }
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     let awaiter = Arc::new(Awaiter);
     let waker = Waker::from(awaiter.clone());
     let limited = || {
         let mut limited = Box::pin(cpu.spawn(pending::<()>()).within(NEVER));
-        assert!(
-            limited
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
+        let polled = limited.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
         limited
     };
     let mut waiting: Vec<_> = (0..100).map(|_| limited()).collect();
     assert!(Arc::strong_count(&awaiter) > 100);
     waiting.clear();
     wait_until(|| Arc::strong_count(&awaiter) == 2);
-}
-
-#[test]
-fn a_call_says_shut_down() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
-    lanes.cpu.shutdown_background();
-    drop(lanes.cpu);
-    let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err().to_string();
-    assert!(refused.contains("was shut down"), "{refused}");
-    let full = cpu.try_reserve().unwrap_err().to_string();
-    assert_eq!(full, refused);
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::support::{self, Stuck, lanes_with, time_limit};
+use crate::support::{self, Stuck, gives, lanes_with, nothing};
 use futures::FutureExt;
 use futures::task::noop_waker;
 use twolane_core::future::Reserve;
@@ -33,27 +33,23 @@ pub(crate) fn is_full(cpu: &Handle) -> bool {
 
 #[test]
 fn a_full_queue_refuses() {
-    let _limit = time_limit();
-    let lanes = limited(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited(2).and_handle();
     let running = Stuck::start(&cpu);
-    let queued = cpu.spawn_cpu(|| 1);
+    let queued = cpu.spawn_cpu(gives(1));
     let full = cpu.try_reserve().unwrap_err();
-    assert!(
-        full.kind() == JoinErrorKind::QueueFull && full.is_unavailable(),
-        "{full}"
-    );
+    assert_eq!(full.kind(), JoinErrorKind::QueueFull);
+    assert!(full.is_unavailable());
     assert!(full.to_string().contains("Builder::queue_limit"), "{full}");
     // The plain forms tell the task.
-    assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
+    assert!(cpu.spawn_cpu(gives(3)).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
     assert!(cpu.spawn(async { 4 }).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
     // Each priority has a limit of its own, or none.
     let high = cpu.with_priority(Priority::High);
-    assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);
+    assert_eq!(high.spawn_cpu(gives(5)).wait().unwrap(), 5);
     running.end();
     assert_eq!(queued.wait().unwrap(), 1);
     let permit = cpu.try_reserve().unwrap();
-    assert_eq!(permit.spawn_cpu(|| 6).wait().unwrap(), 6);
+    assert_eq!(permit.spawn_cpu(gives(6)).wait().unwrap(), 6);
     assert_eq!(cpu.metrics().rejected, 3);
 }
 
@@ -69,9 +65,7 @@ impl Drop for Asks {
 /// By a permit, since its deadline has passed.
 #[test]
 fn a_refused_job_has_its_place_until_its_captures_are_gone() {
-    let _limit = time_limit();
-    let lanes = limited(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited(1).and_handle();
     let permit = cpu.try_reserve().unwrap();
     let (send, seen) = mpsc::channel();
     let asks = Asks(cpu, send);
@@ -81,30 +75,10 @@ fn a_refused_job_has_its_place_until_its_captures_are_gone() {
     assert!(seen.recv().unwrap());
 }
 
-/// An awaiter of an aborted job has its answer before a thread has dropped the captures, and the
-/// place is theirs until then. `reserve` waits for it.
-#[test]
-fn a_place_is_free_when_the_captures_are_gone() {
-    let _limit = time_limit();
-    let lanes = limited(1);
-    let cpu = lanes.cpu.handle().clone();
-    // It needs no place, and so does not take the only one.
-    let stuck = Stuck::start(&cpu.without_limit());
-    let queued = cpu.spawn_cpu(|| 1);
-    queued.abort();
-    assert!(queued.wait().unwrap_err().is_cancelled());
-    assert!(is_full(&cpu));
-    let mut reserve = cpu.reserve();
-    assert!(look(&mut reserve).is_pending());
-    stuck.end();
-    assert_eq!(reserve.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
-}
-
 /// It took a second place, of which nothing told.
 #[test]
 #[should_panic(expected = "a `Reserve` was polled after it was ready")]
 fn a_reserve_is_not_to_be_polled_again() {
-    let _limit = time_limit();
     let lanes = limited(2);
     let mut reserve = lanes.cpu.handle().reserve();
     let Poll::Ready(Ok(_permit)) = look(&mut reserve) else {
@@ -115,15 +89,14 @@ fn a_reserve_is_not_to_be_polled_again() {
 
 #[test]
 fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1));
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) =
+        lanes_with(1, |builder| builder.queue_limit(Priority::Normal, 1)).and_handle();
     let job = cpu.spawn(async {
         let in_io = twolane_core::spawn_io(async {
             // The job that waits for this one holds the only permit.
             let current = Handle::current();
             let permit = current.try_reserve().unwrap();
-            permit.spawn_cpu(|| ()).await.unwrap();
+            permit.spawn_cpu(nothing).await.unwrap();
             current
         });
         in_io.await.unwrap()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::time_limit;
+use crate::support::{gives, time_limit};
 use stallwatch::Watch;
 use twolane_core::{Builder, CpuRuntime, Niceness, Priority};
 
@@ -63,6 +63,6 @@ fn a_bad_one_is_an_error_that_names_it() {
     }
     for set in GOOD {
         let cpu = set(builder()).build().unwrap();
-        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
     }
 }

@@ -2,11 +2,10 @@
 //! of that one. (How often they wake the control thread is counted in `tests/alone`.)
 
 use crate::joins::Waiting;
-use crate::support::{Stuck, lanes, thread_name, time_limit};
+use crate::support::{Stuck, lanes, thread_name};
 
 #[test]
 fn jobs_beside_a_join_run_on_the_workers_that_are_left() {
-    let _limit = time_limit();
     for workers in [3, 4] {
         let lanes = lanes(workers);
         let waiting = Waiting::on_worker_0(&lanes, "cpu");
@@ -22,7 +21,6 @@ fn jobs_beside_a_join_run_on_the_workers_that_are_left() {
 /// Where no worker is left, a job waits for the end of the `join`, and runs then.
 #[test]
 fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     for _ in 0..20 {
         let waiting = Waiting::on_worker_0(&lanes, "cpu");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Barrier, mpsc};
 
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, child, lanes, time_limit};
+use crate::support::{Stuck, child, gives, lanes, nothing, time_limit};
 use futures::{StreamExt, stream};
 use twolane_core::metrics::CallSite;
 use twolane_core::{Handle, Priority};
@@ -27,14 +27,12 @@ fn only(cpu: &Handle) -> CallSite {
 
 #[test]
 fn a_line_is_a_site() {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(2).and_handle();
     assert!(cpu.call_sites().is_empty());
-    let again = || (line!(), cpu.spawn_cpu(|| 1).wait().unwrap());
+    let again = || (line!(), cpu.spawn_cpu(gives(1)).wait().unwrap());
     let (line, _) = again();
     again();
-    let other = (line!(), cpu.spawn_cpu(|| 1).wait().unwrap()).0;
+    let other = (line!(), cpu.spawn_cpu(gives(1)).wait().unwrap()).0;
     let expected = [(line, 2), (other, 1)];
     let expected = expected.map(|(line, jobs)| (format!("{}:{line}", file!()), jobs));
     assert_eq!(jobs(&cpu), BTreeMap::from(expected));
@@ -43,19 +41,17 @@ fn a_line_is_a_site() {
 /// Each once, from a line of its own in this file.
 #[test]
 fn all_forms_know_their_caller() {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     let reserve = || cpu.reserve().wait().unwrap();
-    cpu.spawn_cpu(|| ()).wait().unwrap();
+    cpu.spawn_cpu(nothing).wait().unwrap();
     cpu.spawn_cpu_with(|_| Ok(())).wait().unwrap();
     cpu.spawn(async {}).wait().unwrap();
-    reserve().spawn_cpu(|| ()).wait().unwrap();
+    reserve().spawn_cpu(nothing).wait().unwrap();
     reserve().spawn_cpu_with(|_| Ok(())).wait().unwrap();
     reserve().spawn(async {}).wait().unwrap();
     {
         let _entered = cpu.enter();
-        twolane_core::spawn_cpu(|| ()).wait().unwrap();
+        twolane_core::spawn_cpu(nothing).wait().unwrap();
     }
     let bridged = cpu.stream_from_cpu(stream::iter([1]), 8, |_| 1);
     assert_eq!(lanes.io.block_on(bridged.count()), 1);
@@ -71,7 +67,6 @@ fn all_forms_know_their_caller() {
 #[test]
 fn what_runs_now_is_listed_with_its_time() {
     for jobs_before in [0, 100] {
-        let _limit = time_limit();
         let lanes = lanes(1);
         let cpu = lanes.cpu.handle().with_name("sends");
         let job = |hang: Option<mpsc::Receiver<()>>| {
@@ -84,7 +79,7 @@ fn what_runs_now_is_listed_with_its_time() {
         let hangs = job(Some(hang));
         wait_until(|| cpu.call_sites().iter().any(|site| site.running == 1));
         let first = only(&cpu);
-        let waits = cpu.with_name("waits").spawn_cpu(|| ());
+        let waits = cpu.with_name("waits").spawn_cpu(nothing);
         let sites = cpu.call_sites();
         let [sends, waiting] = &sites[..] else {
             panic!("{sites:?}");
@@ -103,28 +98,24 @@ fn what_runs_now_is_listed_with_its_time() {
 
 #[test]
 fn a_name_replaces_the_line() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     let decode = cpu.with_name("decode");
-    decode.spawn_cpu(|| ()).wait().unwrap();
+    decode.spawn_cpu(nothing).wait().unwrap();
     decode.spawn(async {}).wait().unwrap();
-    cpu.with_name("decode").spawn_cpu(|| ()).wait().unwrap();
-    cpu.with_name("encode").spawn_cpu(|| ()).wait().unwrap();
+    cpu.with_name("decode").spawn_cpu(nothing).wait().unwrap();
+    cpu.with_name("encode").spawn_cpu(nothing).wait().unwrap();
     // The job's own handle has none.
-    let nested = decode.spawn_cpu(|| Handle::current().spawn_cpu(|| ()));
+    let nested = decode.spawn_cpu(|| Handle::current().spawn_cpu(nothing));
     nested.wait().unwrap().wait().unwrap();
     let mut jobs = jobs(&cpu);
-    assert_eq!(
-        (jobs.remove("decode"), jobs.remove("encode")),
-        (Some(4), Some(1))
-    );
+    let named = ["decode", "encode"].map(|name| jobs.remove(name));
+    assert_eq!(named, [Some(4), Some(1)]);
     let (line, one) = jobs.pop_first().unwrap();
     assert!(line.starts_with(file!()) && one == 1 && jobs.is_empty());
 
     // Each priority is an entry of its own.
     let low = decode.with_priority(Priority::Low);
-    low.spawn_cpu(|| ()).wait().unwrap();
+    low.spawn_cpu(nothing).wait().unwrap();
     let of_low = |site: &CallSite| (site.site == "decode").then_some((site.priority, site.jobs));
     let mut found: Vec<_> = low.call_sites().iter().filter_map(of_low).collect();
     found.sort_by_key(|(_, jobs)| *jobs);
@@ -136,14 +127,12 @@ fn a_name_replaces_the_line() {
 fn counts_are_exact() {
     const THREADS: u64 = 12;
     const JOBS: u64 = 2_000;
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(2).and_handle();
     let (ran, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
     let odd = cpu.with_name("odd");
     let submit = |n: u64| {
         let task = match n % 4 {
-            1 | 3 => odd.spawn_cpu(|| 1),
+            1 | 3 => odd.spawn_cpu(gives(1)),
             _ => cpu.spawn(async { 1 }),
         };
         if n % 4 == 3 {
@@ -174,9 +163,7 @@ fn counts_are_exact() {
 
 #[test]
 fn the_first_runs_are_all_timed() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     let running = Stuck::start(&cpu);
     let site = only(&cpu);
     assert_eq!((site.jobs, site.samples), (1, 0));
@@ -209,11 +196,10 @@ fn names_by_mistake_do_not_fill_the_memory() {
         assert_eq!(child::run(test, |_| (), |_| ()), "it holds");
         return;
     }
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(2).and_handle();
     for n in 0..NAMES {
         let named = cpu.with_name(&format!("request {n}"));
-        named.spawn_cpu(|| ()).wait().unwrap();
+        named.spawn_cpu(nothing).wait().unwrap();
     }
     let jobs = jobs(&cpu);
     assert!(jobs.len() <= 4_096, "{}", jobs.len());

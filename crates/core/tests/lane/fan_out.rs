@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use futures::{StreamExt, stream};
 use twolane_core::{Handle, Priority};
 
-use crate::support::{Lanes, lanes_with, time_limit};
+use crate::support::{Lanes, lanes_with};
 
 const PARTS: usize = 500;
 
@@ -43,7 +43,6 @@ impl Parts {
 #[test]
 fn a_window_does() {
     const WINDOW: usize = 4;
-    let _limit = time_limit();
     let lanes = with_limit_of_one();
     let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
     let of_job = parts.clone();
@@ -69,7 +68,6 @@ fn permits_of_their_own_do() {
         }
         PARTS
     }
-    let _limit = time_limit();
     let lanes = with_limit_of_one();
     let (cpu, parts) = (lanes.cpu.handle().clone(), Parts::default());
     let of_job = parts.clone();

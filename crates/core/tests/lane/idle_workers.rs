@@ -3,19 +3,18 @@
 
 use std::sync::mpsc;
 
-use crate::support::{lanes, time_limit};
+use crate::support::busy::Busy;
+use crate::support::{gives, lanes};
 
 /// `install` goes to rayon, and not to the lane's queue: the only worker must leave its place for
 /// it, each time. And it is told to: if it found out when it looks around, 20 ms later each time,
 /// that would be beyond the limit.
 #[test]
 fn install_finds_a_worker_that_parks() {
-    let _limit = time_limit();
     for threads in [1, 2] {
-        let lanes = lanes(threads);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, _lanes) = lanes(threads).and_handle();
         for n in 0..10_000 {
-            assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+            assert_eq!(cpu.spawn_cpu(gives(n)).wait().unwrap(), n);
             if n % 2 == 0 {
                 // As long as a trip to the other lane takes: it parks meanwhile. Else it is awake,
                 // or parks, or something between.
@@ -31,17 +30,31 @@ fn install_finds_a_worker_that_parks() {
     }
 }
 
+/// The other way round: a lane that is never empty still lets rayon's own work run, also what its jobs
+/// leave to rayon.
+#[test]
+fn a_busy_lane_does_not_starve_rayon() {
+    for threads in [1, 2] {
+        let (cpu, _lanes) = lanes(threads).and_handle();
+        let _busy = Busy::with(2 * threads, &cpu);
+        let (sent, received) = mpsc::channel();
+        let leaves = move || rayon::spawn(move || sent.send("native").unwrap());
+        cpu.spawn_cpu(leaves).wait().unwrap();
+        assert_eq!(received.recv().unwrap(), "native");
+        assert_eq!(cpu.install(|| 3).unwrap(), 3);
+    }
+}
+
 /// Two at a time, and a job meanwhile: no worker parks until the last one is done.
 #[test]
 fn those_who_install_share_the_workers() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 for n in 0..300 {
                     assert_eq!(lanes.cpu.handle().install(|| n).unwrap(), n);
-                    assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+                    assert_eq!(lanes.cpu.spawn_cpu(gives(n)).wait().unwrap(), n);
                 }
             });
         }
@@ -52,7 +65,6 @@ fn those_who_install_share_the_workers() {
 /// as the job has ended: it looks again now and then, and finds it.
 #[test]
 fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
-    let _limit = time_limit();
     for threads in [2, 3] {
         let lanes = lanes(threads);
         for _ in 0..3 {
@@ -79,7 +91,6 @@ fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
 /// milliseconds of rest: each time, though the jobs are short.
 #[test]
 fn the_only_worker_looks_after_what_a_short_job_leaves() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     for n in 0..10_000 {
         let (told, said) = mpsc::channel();
@@ -95,7 +106,6 @@ fn the_only_worker_looks_after_what_a_short_job_leaves() {
 /// the worker that ran it may be busy with that, so another comes for it.
 #[test]
 fn a_future_that_goes_on_does_not_wait_for_rayons_work() {
-    let _limit = time_limit();
     for _ in 0..20 {
         let lanes = lanes(2);
         let task = lanes.cpu.spawn(async {
@@ -115,10 +125,8 @@ fn a_future_that_goes_on_does_not_wait_for_rayons_work() {
 /// whether a worker parks or deactivates, none is left in the queue.
 #[test]
 fn no_job_is_left_between_two_workers() {
-    let _limit = time_limit();
     for threads in [1, 2, 3] {
-        let lanes = lanes(threads);
-        let handle = lanes.cpu.handle().clone();
+        let (handle, lanes) = lanes(threads).and_handle();
         let submitters = [0, 1, 7, 50].map(|every| {
             let handle = handle.clone();
             lanes.io.spawn(async move {
@@ -130,7 +138,7 @@ fn no_job_is_left_between_two_workers() {
                     }
                     let sum = handle.spawn(async move {
                         // A nested one, from inside the lane.
-                        n + twolane_core::spawn_cpu(move || n).await.unwrap()
+                        n + twolane_core::spawn_cpu(gives(n)).await.unwrap()
                     });
                     assert_eq!(sum.await.unwrap(), 2 * n);
                 }

@@ -3,14 +3,13 @@
 use std::panic;
 use std::sync::mpsc;
 
-use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, use_all};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, use_all};
 use twolane_core::{Handle, JoinErrorKind, Priority};
 
 /// `install` is for plain threads: it borrows, runs on the lane's threads, and
 /// carries a panic as an error.
 #[test]
 fn it_borrows() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     let words = ["a".to_owned(), "bc".to_owned()];
     let job = || (words.iter().map(String::len).sum::<usize>(), thread_name());
@@ -25,7 +24,6 @@ fn it_borrows() {
 
 #[test]
 fn it_brings_the_threads_of_its_priority() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let high = cpu.handle().with_priority(Priority::High);
     assert_eq!(high.install(thread_name).unwrap(), "cpu-high-0");
@@ -38,7 +36,6 @@ fn it_brings_the_threads_of_its_priority() {
 /// The thread that it would wait for is the one that runs the hook.
 #[test]
 fn a_start_hook_may_not() {
-    let _limit = time_limit();
     let (tell, told) = mpsc::channel();
     let hook = move || {
         let install = || Handle::current().install(|| 1);

@@ -20,7 +20,6 @@ mod order;
 mod paused_clock;
 mod priorities;
 mod rayon_pool;
-mod rayons_own_work;
 #[cfg(target_os = "linux")]
 mod short_first;
 mod threads;

@@ -7,7 +7,8 @@
 use std::time::{Duration, Instant};
 
 use crate::admission::{is_full, look};
-use crate::support::{self, Stuck, lanes_with, suspended, time_limit};
+use crate::support::wait::wait_until;
+use crate::support::{self, Stuck, gives, lanes_with, nothing, suspended};
 use futures::StreamExt;
 use twolane_core::{Handle, JoinErrorKind, Priority, Task};
 
@@ -21,16 +22,14 @@ fn limited() -> support::Lanes {
 
 /// Submits until one is refused.
 fn fill(cpu: &Handle) -> Vec<Task<usize>> {
-    let submit = |n| cpu.spawn_cpu(move || n);
+    let submit = |n| cpu.spawn_cpu(gives(n));
     let all = (0..100).map(submit);
     all.take_while(|task| !task.is_finished()).collect()
 }
 
 #[test]
 fn a_full_lane_refuses_and_says_when_to_come_back() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited().and_handle();
     let running = Stuck::start(&cpu);
     let queued = fill(&cpu);
     assert_eq!(queued.len(), AT_FIRST - 1);
@@ -43,102 +42,77 @@ fn a_full_lane_refuses_and_says_when_to_come_back() {
     assert_eq!(cpu.metrics().rejected, 3);
     // Each priority has a limit of its own, or none, and who needs none has none.
     let high = cpu.with_priority(Priority::High);
-    assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);
-    let own = cpu.without_limit().spawn_cpu(|| 6);
+    assert_eq!(high.spawn_cpu(gives(5)).wait().unwrap(), 5);
+    let own = cpu.without_limit().spawn_cpu(gives(6));
     running.end();
     for (n, task) in queued.into_iter().enumerate() {
         assert_eq!(task.wait().unwrap(), n);
     }
     assert_eq!(own.wait().unwrap(), 6);
-    assert_eq!(cpu.spawn_cpu(|| 7).wait().unwrap(), 7);
+    assert_eq!(cpu.spawn_cpu(gives(7)).wait().unwrap(), 7);
 }
 
 /// 180 clients that uploaded slowly filled an idle lane, and where the other jobs were tiny, those of
 /// the permits waited six times as long as they might. A permit counts in time once its job comes.
 #[test]
 fn a_permit_that_was_tried_refuses_no_job_and_may_be_refused_itself() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited().and_handle();
     let mut uploads: Vec<_> = (0..180).map(|_| cpu.try_reserve().unwrap()).collect();
     let running = Stuck::start(&cpu);
     let queued = fill(&cpu);
     assert_eq!(queued.len(), AT_FIRST - 1);
-    let full = uploads.pop().unwrap().spawn_cpu(|| 2).wait().unwrap_err();
+    let upload = uploads.pop().unwrap().spawn_cpu(gives(2));
+    let full = upload.wait().unwrap_err();
     assert_eq!(full.kind(), JoinErrorKind::QueueFull);
     assert_eq!(full.retry_after(), Some(LONG));
     // One that `fill` was refused, and this one.
     assert_eq!(cpu.metrics().rejected, 2);
     running.end();
     queued.into_iter().for_each(|task| drop(task.wait()));
-    assert_eq!(uploads.pop().unwrap().spawn_cpu(|| 3).wait().unwrap(), 3);
+    let upload = uploads.pop().unwrap().spawn_cpu(gives(3));
+    assert_eq!(upload.wait().unwrap(), 3);
 }
 
 /// The next one waits until its job is queued, and then for room.
 #[test]
 fn a_permit_that_was_waited_for_is_not_refused() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited().and_handle();
     let permit = cpu.reserve().wait().unwrap();
     let mut next = cpu.reserve();
     assert!(look(&mut next).is_pending());
     let running = Stuck::start(&cpu);
     let queued = fill(&cpu);
     assert!(is_full(&cpu));
-    let own = permit.spawn_cpu(|| 1);
+    let own = permit.spawn_cpu(gives(1));
     assert!(look(&mut next).is_pending());
     running.end();
     queued.into_iter().for_each(|task| drop(task.wait()));
     assert_eq!(own.wait().unwrap(), 1);
-    assert_eq!(next.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
+    assert_eq!(next.wait().unwrap().spawn_cpu(gives(2)).wait().unwrap(), 2);
 }
 
 /// A client that uploads slowly with its permit does not keep the others from theirs, on a lane on
 /// which no job ends that would tell them.
 #[test]
 fn a_permit_that_is_kept_is_forgotten_after_a_while() {
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |builder| {
+    let (cpu, _lanes) = lanes_with(1, |builder| {
         builder.max_wait(Priority::Normal, Duration::from_millis(20))
-    });
-    let cpu = lanes.cpu.handle().clone();
+    })
+    .and_handle();
     let kept: Vec<_> = (0..10).map(|_| cpu.reserve().wait().unwrap()).collect();
     drop(kept);
 }
 
-/// Callers that waited for time held all permits of the other limit: one job in the lane, and all
-/// others were refused.
-#[test]
-fn who_waits_for_time_holds_no_permit_of_the_limit_in_jobs() {
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |builder| {
-        let builder = builder.max_wait(Priority::Normal, LONG);
-        builder.queue_limit(Priority::Normal, 2 * AT_FIRST)
-    });
-    let cpu = lanes.cpu.handle().clone();
-    let running = Stuck::start(&cpu);
-    let queued = fill(&cpu);
-    let mut waiters: Vec<_> = (0..20).map(|_| cpu.reserve()).collect();
-    assert!(waiters.iter_mut().all(|it| look(it).is_pending()));
-    assert_eq!(cpu.metrics().permits_in_use, AT_FIRST as u64);
-    drop(waiters);
-    running.end();
-    queued.into_iter().for_each(|task| drop(task.wait()));
-}
-
 #[test]
 fn a_shutdown_ends_the_wait_for_room() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = limited().and_handle();
     let permit = cpu.reserve().wait();
     let mut reserve = cpu.reserve();
     assert!(look(&mut reserve).is_pending());
     lanes.cpu.shutdown().wait();
     let closed = reserve.wait().unwrap_err();
     assert_eq!(closed.kind(), JoinErrorKind::Shutdown);
-    let closed = cpu.spawn_cpu(|| ()).wait().unwrap_err();
+    let closed = cpu.spawn_cpu(nothing).wait().unwrap_err();
     assert_eq!(closed.kind(), JoinErrorKind::Shutdown);
     drop(permit);
 }
@@ -146,12 +120,10 @@ fn a_shutdown_ends_the_wait_for_room() {
 /// They are part of a job that was admitted, and later ones wait behind them.
 #[test]
 fn jobs_of_jobs_are_not_refused_and_count() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited().and_handle();
     let own = cpu.clone();
     let parts = cpu.spawn_cpu(move || {
-        let parts: Vec<_> = (0..100).map(|n| own.spawn_cpu(move || n)).collect();
+        let parts: Vec<_> = (0..100).map(|n| own.spawn_cpu(gives(n))).collect();
         let (tell, told) = std::sync::mpsc::channel();
         let outside = own.clone();
         std::thread::spawn(move || tell.send(is_full(&outside)).unwrap());
@@ -167,9 +139,7 @@ fn jobs_of_jobs_are_not_refused_and_count() {
 /// Clients that gave up counted until their turn came, though their jobs take no time then.
 #[test]
 fn a_job_that_was_cancelled_before_it_began_counts_no_time() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited().and_handle();
     let running = Stuck::start(&cpu);
     let queued = fill(&cpu);
     assert!(is_full(&cpu));
@@ -206,7 +176,6 @@ fn a_stream_counts_what_a_job_waits_for_and_not_all_that_it_has_left() {
         let site = sites.into_iter().find(|it| it.site == "export");
         site.unwrap().total_run
     };
-    let _limit = time_limit();
     let took = read(support::lanes(1).cpu.handle());
     let lanes = lanes_with(1, |builder| {
         // Two times all that a stream has is more than that; some steps are far less.
@@ -216,7 +185,7 @@ fn a_stream_counts_what_a_job_waits_for_and_not_all_that_it_has_left() {
     read(&cpu);
     let held = Stuck::start(&cpu.without_limit());
     let running = [(), ()].map(|()| export(&cpu.without_limit()));
-    let task = cpu.with_name("job").spawn_cpu(|| 1);
+    let task = cpu.with_name("job").spawn_cpu(gives(1));
     held.end();
     assert_eq!(task.wait().unwrap(), 1);
     drop(running);
@@ -225,19 +194,16 @@ fn a_stream_counts_what_a_job_waits_for_and_not_all_that_it_has_left() {
 /// Thousands of futures may wait for a slow server.
 #[test]
 fn futures_that_wait_keep_nobody_away() {
-    let _limit = time_limit();
-    let lanes = limited();
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited().and_handle();
     let waiting: Vec<_> = (0..10 * AT_FIRST).map(|n| suspended(&cpu, n)).collect();
     assert!(!is_full(&cpu));
-    assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
     drop(waiting);
 }
 
 /// A client that reads slowly. Its stream has the permit of a limit in jobs until it ends.
 #[test]
 fn a_stream_that_waits_for_its_reader_keeps_nobody_away_in_time() {
-    let _limit = time_limit();
     let lanes = lanes_with(1, |builder| {
         let builder = builder.max_wait(Priority::Normal, LONG);
         builder.queue_limit(Priority::Normal, 2 * AT_FIRST)
@@ -246,13 +212,9 @@ fn a_stream_that_waits_for_its_reader_keeps_nobody_away_in_time() {
     let numbers = || futures::stream::iter(0..3_u64);
     let streams: Vec<_> = (0..2 * AT_FIRST)
         .map(|n| {
-            let stream = cpu
-                .try_reserve()
-                .unwrap()
-                .stream_from_cpu(numbers(), 1, |_| 1);
-            while cpu.metrics().suspended != n as u64 + 1 {
-                std::thread::yield_now();
-            }
+            let permit = cpu.try_reserve().unwrap();
+            let stream = permit.stream_from_cpu(numbers(), 1, |_| 1);
+            wait_until(|| cpu.metrics().suspended == n as u64 + 1);
             stream
         })
         .collect();
@@ -262,7 +224,5 @@ fn a_stream_that_waits_for_its_reader_keeps_nobody_away_in_time() {
         let read: Vec<_> = futures::executor::block_on(stream.map(Result::unwrap).collect());
         assert_eq!(read, [0, 1, 2]);
     }
-    while is_full(&cpu) {
-        std::thread::yield_now();
-    }
+    wait_until(|| !is_full(&cpu));
 }

@@ -2,19 +2,15 @@
 //! call: `model`. Under fire: `storm`. That each wait and step is counted: `export`.)
 
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, lanes, lanes_with, time_limit};
+use crate::support::{Stuck, lanes, lanes_with, nothing};
 
 #[test]
 fn nothing_is_timed_unless_the_lane_is_told_to() {
-    let _limit = time_limit();
     let lanes = lanes(1);
-    lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
-    let metrics = lanes.cpu.handle().metrics();
-    assert_eq!(
-        (metrics.queue_wait.count(), metrics.run_time.count()),
-        (0, 0)
-    );
-    assert!(metrics.busy_time().is_zero());
+    lanes.cpu.spawn_cpu(nothing).wait().unwrap();
+    let now = lanes.cpu.handle().metrics();
+    assert_eq!((now.queue_wait.count(), now.run_time.count()), (0, 0));
+    assert!(now.busy_time().is_zero());
 }
 
 /// Each of them. A job that waits while this thread counts 3 ms is in the counters with
@@ -22,18 +18,15 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
 #[test]
 fn waits_and_steps_are_timed() {
     use std::time::Duration;
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |builder| builder.histograms(true));
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes_with(1, |builder| builder.histograms(true)).and_handle();
     assert_eq!(cpu.metrics().queue_wait.count(), 0);
     assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
-    let (running, end) = Stuck::start(&cpu).split();
-    let queued = cpu.spawn_cpu(|| ());
+    let running = Stuck::start(&cpu);
+    let queued = cpu.spawn_cpu(nothing);
     let pause = std::time::Instant::now();
     wait_until(|| pause.elapsed() >= Duration::from_millis(3));
-    end.send(()).unwrap();
+    running.end();
     queued.wait().unwrap();
-    running.wait().unwrap();
     let metrics = cpu.metrics();
     assert_eq!(metrics.queue_wait.count(), 2);
     let longest = metrics.queue_wait.quantile(1.0).unwrap();

@@ -5,7 +5,7 @@
 //! table. Fifty names of 10 MB took 530 MiB for good. And a thread of `Low` that brought a
 //! long name copied it under a lock that every submission by name waited for (`tests/alone`).
 
-use crate::support::{lanes, time_limit};
+use crate::support::{lanes, nothing};
 use twolane_core::CpuRuntime;
 
 /// As documented at `Handle::with_name`, in bytes.
@@ -13,12 +13,11 @@ const LONGEST: usize = 256;
 
 fn named(cpu: &CpuRuntime, name: &str) {
     let site = cpu.handle().with_name(name);
-    site.spawn_cpu(|| ()).wait().unwrap();
+    site.spawn_cpu(nothing).wait().unwrap();
 }
 
 #[test]
 fn a_long_name_is_cut() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     // Of one, two and four bytes each.
     for letter in ["x", "é", "🦀"] {
@@ -42,7 +41,6 @@ fn a_long_name_is_cut() {
 #[test]
 fn a_name_forges_no_line_of_the_table() {
     const FORGED: &str = "a\nforged line  Normal\r\u{1b}[2K\u{85}\u{2028}";
-    let _limit = time_limit();
     let lanes = lanes(1);
     named(&lanes.cpu, FORGED);
     let sites = lanes.cpu.handle().call_sites();
@@ -60,23 +58,14 @@ fn a_name_forges_no_line_of_the_table() {
     assert_eq!(column(0, "priority"), column(1, "Normal"), "{table}");
 }
 
-/// Of this process, in kB.
-#[cfg(target_os = "linux")]
-fn resident_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS"));
-    let kb = line.unwrap().split_whitespace().nth(1);
-    kb.unwrap().parse().unwrap()
-}
-
 /// In a process of its own, whose memory is that of these names.
 #[cfg(target_os = "linux")]
 #[test]
 fn names_are_not_kept_whole() {
     const NAMES: usize = 50;
     const LENGTH: usize = 10 << 20;
-    let _limit = time_limit();
-    use crate::support::child;
+    use crate::support::{child, memory};
+    let _limit = crate::support::time_limit();
     if !child::is_child() {
         let kept = child::run("names::names_are_not_kept_whole", |_| (), |_| ());
         let kept: u64 = kept.parse().unwrap();
@@ -86,10 +75,10 @@ fn names_are_not_kept_whole() {
     let lanes = lanes(1);
     let mut name = "x".repeat(LENGTH);
     lanes.cpu.handle().with_name(&name);
-    let before = resident_memory();
+    let before = memory("VmRSS");
     for n in 0..NAMES {
         name.replace_range(..2, &format!("{n:02}"));
         lanes.cpu.handle().with_name(&name);
     }
-    child::found(resident_memory().saturating_sub(before));
+    child::found(memory("VmRSS").saturating_sub(before));
 }

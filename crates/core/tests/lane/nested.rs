@@ -4,10 +4,10 @@
 use std::sync::mpsc;
 
 use futures::FutureExt;
-use twolane_core::{Handle, Priority};
+use twolane_core::{Handle, JoinErrorKind, Priority};
 
 use crate::admission::{is_full, limited};
-use crate::support::{lanes_with, time_limit};
+use crate::support::{gives, lanes_with, nothing};
 
 fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
     async move {
@@ -28,7 +28,6 @@ fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
 
 #[test]
 fn recursion_deeper_than_the_limit_ends() {
-    let _limit = time_limit();
     let lanes = limited(1);
     assert_eq!(lanes.cpu.spawn(countdown(50)).wait().unwrap(), 50);
     assert!(!is_full(lanes.cpu.handle()));
@@ -37,7 +36,6 @@ fn recursion_deeper_than_the_limit_ends() {
 /// The chain goes by a priority that is full, or has no limit, and over the I/O lane.
 #[test]
 fn a_chain_of_jobs_waits_for_no_permit() {
-    let _limit = time_limit();
     for is_full in [true, false] {
         let lanes = lanes_with(1, |builder| {
             let builder = builder.queue_limit(Priority::Normal, 1);
@@ -53,7 +51,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
             let by_high = high.spawn(async move {
                 let by_io = twolane_core::spawn_io(async move {
                     let permit = normal.reserve().await.unwrap();
-                    permit.spawn_cpu(|| 42).await.unwrap()
+                    permit.spawn_cpu(gives(42)).await.unwrap()
                 });
                 by_io.await.unwrap()
             });
@@ -62,8 +60,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
         assert_eq!(outer.wait().unwrap(), 42);
     }
     // From a job that has no permit.
-    let lanes = limited(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited(1).and_handle();
     let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
     let _permit = cpu.try_reserve().unwrap();
     let outer = high.spawn(async move {
@@ -75,9 +72,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
 /// It may go on for ever, and is no job of the lane.
 #[test]
 fn what_goes_on_in_the_io_lane_keeps_no_permit() {
-    let _limit = time_limit();
-    let lanes = limited(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited(1).and_handle();
     let (polled, is_polled) = mpsc::channel();
     let background = async move {
         polled.send(()).unwrap();
@@ -93,16 +88,14 @@ fn what_goes_on_in_the_io_lane_keeps_no_permit() {
 /// 997 jobs were queued at a limit of 1.
 #[test]
 fn what_a_job_leaves_on_the_io_lane_needs_permits() {
-    let _limit = time_limit();
-    let lanes = limited(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = limited(1).and_handle();
     // The job detaches its task, or what the job hands the task to does.
     for in_job in [true, false] {
         let (go, begin) = tokio::sync::oneshot::channel::<()>();
         let (tell, told) = mpsc::channel();
         let server = async move {
             begin.await.unwrap();
-            tell.send(twolane_core::spawn_cpu(|| ()).await).unwrap();
+            tell.send(twolane_core::spawn_cpu(nothing).await).unwrap();
         };
         let left = cpu.spawn_cpu(move || {
             let server = twolane_core::spawn_io(server);
@@ -118,10 +111,6 @@ fn what_a_job_leaves_on_the_io_lane_needs_permits() {
         let _last = cpu.try_reserve().unwrap();
         go.send(()).unwrap();
         let error = told.recv().unwrap().unwrap_err();
-        assert_eq!(
-            error.kind(),
-            twolane_core::JoinErrorKind::QueueFull,
-            "{error}"
-        );
+        assert_eq!(error.kind(), JoinErrorKind::QueueFull, "{error}");
     }
 }

@@ -8,8 +8,8 @@
 use std::sync::mpsc;
 
 use crate::stepped::Stepped;
+use crate::support::Stuck;
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, time_limit};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 use twolane_core::Task;
@@ -58,22 +58,16 @@ fn order(lanes: &Stepped, witness: Witness, queue: impl FnOnce() -> Vec<Task<()>
     witness.ran.try_iter().collect()
 }
 
-/// Woken by a thread that belongs to neither lane.
+/// Woken by a thread that belongs to neither lane, and by the I/O lane.
 #[test]
-fn futures_that_return_from_a_channel_run_before_later_jobs() {
+fn futures_that_return_from_a_wait_run_before_later_jobs() {
     return_before_later_jobs(|go| go.map(Result::unwrap).boxed());
-}
-
-/// Woken by the I/O lane.
-#[test]
-fn futures_that_return_from_the_io_lane_run_before_later_jobs() {
     return_before_later_jobs(|go| {
         async { twolane_core::spawn_io(go).await.unwrap().unwrap() }.boxed()
     });
 }
 
 fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static, ()>) {
-    let _limit = time_limit();
     let lanes = Stepped::on(2);
     let (mut jobs, witness) = jobs(12);
     let later = jobs.split_off(6);

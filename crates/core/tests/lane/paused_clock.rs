@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use crate::paused::{SECOND, compute, lane, stands};
-use crate::support::time_limit;
+use crate::support::{gives, nothing, time_limit};
 use tokio::time::{Instant, sleep, timeout};
 use twolane_core::CpuRuntime;
 
@@ -34,7 +34,6 @@ fn the_clock_stands_until_the_awaiter_is_woken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_does_not_fire_while_the_job_runs() {
-    let _limit = time_limit();
     let cpu = lane();
     // The second waits in the queue meanwhile. A future holds the clock while it computes, as a
     // closure does.
@@ -66,23 +65,20 @@ async fn without_it_the_clock_runs_ahead() {
 /// A future that waits for the clock would wait for itself: it holds nothing meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_future_lets_the_clock_go() {
-    let _limit = time_limit();
     let cpu = lane();
     let start = Instant::now();
     let handle = cpu.handle().clone();
     let sleeper = cpu.spawn(async move {
         compute();
-        handle
-            .spawn_io(async { sleep(SECOND).await })
-            .await
-            .unwrap();
+        let sleeps = handle.spawn_io(async { sleep(SECOND).await });
+        sleeps.await.unwrap();
         compute();
     });
     // There is no other timer that the clock may run to.
     sleeper.await.unwrap();
     assert_eq!(start.elapsed(), SECOND);
     // Nor does a closure that has ended and was not awaited.
-    let unread = cpu.spawn_cpu(|| 42);
+    let unread = cpu.spawn_cpu(gives(42));
     sleep(SECOND).await;
     assert_eq!(unread.await.unwrap(), 42);
 }
@@ -90,7 +86,6 @@ async fn a_future_lets_the_clock_go() {
 /// Its own clock it holds where it is submitted by a job, too.
 #[tokio::test(start_paused = true)]
 async fn a_nested_job_holds_the_clock() {
-    let _limit = time_limit();
     let cpu = lane();
     let handle = cpu.handle().clone();
     let outer = cpu.spawn_cpu(move || handle.spawn_cpu(compute));
@@ -98,10 +93,10 @@ async fn a_nested_job_holds_the_clock() {
     stands(inner).await.unwrap();
 }
 
-/// Also if its task, which has told its end, is kept.
+/// Jobs that end without an output let the clock go as well. Also a closure that is cancelled as it
+/// runs, if its task, which has told its end, is kept.
 #[tokio::test(start_paused = true)]
-async fn a_closure_that_is_cancelled_as_it_runs_lets_the_clock_go() {
-    let _limit = time_limit();
+async fn so_does_a_job_that_was_cancelled() {
     let cpu = lane();
     let (started, running) = tokio::sync::oneshot::channel();
     let mut task = cpu.handle().spawn_cpu_with(move |job| {
@@ -116,16 +111,10 @@ async fn a_closure_that_is_cancelled_as_it_runs_lets_the_clock_go() {
     (&mut task).await.unwrap();
     sleep(SECOND).await;
     assert!(task.is_finished());
-}
 
-/// Jobs that end without an output let the clock go as well.
-#[tokio::test(start_paused = true)]
-async fn so_does_a_job_that_was_cancelled() {
-    let _limit = time_limit();
-    let cpu = lane();
     let (let_go, wait) = mpsc::channel::<()>();
     let running = cpu.spawn_cpu(move || wait.recv());
-    drop(cpu.spawn_cpu(|| ()));
+    drop(cpu.spawn_cpu(nothing));
     let cancelled = cpu.spawn(async {});
     cancelled.abort();
     assert!(cancelled.await.unwrap_err().is_cancelled());

@@ -6,12 +6,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::support::busy::Busy;
-use crate::support::{Lanes, Stuck, lanes, lanes_with, thread_name, time_limit};
+use crate::support::{Lanes, Stuck, gives, lanes, lanes_with, thread_name};
 use twolane_core::{Handle, JoinErrorKind, Priority};
 
 #[test]
 fn its_threads_are_those_of_the_priority() {
-    let _limit = time_limit();
     let (tell, told) = mpsc::channel();
     let hook = move || tell.send(thread_name()).unwrap();
     let Lanes { cpu, io: _io } = lanes_with(2, |lane| lane.on_thread_start(hook));
@@ -23,19 +22,13 @@ fn its_threads_are_those_of_the_priority() {
         started.sort();
         assert_eq!(started, [0, 1].map(|n| format!("{prefix}{n}")));
         let handle = cpu.handle().with_priority(priority);
-        assert!(
-            handle
-                .spawn_cpu(thread_name)
-                .wait()
-                .unwrap()
-                .starts_with(prefix)
-        );
+        let of_job = handle.spawn_cpu(thread_name).wait().unwrap();
+        assert!(of_job.starts_with(prefix), "{of_job}");
     }
 }
 
 #[test]
 fn what_runs_there_finds_the_lane_and_the_io_lane() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let pool = cpu.rayon_pool(Priority::Low).unwrap();
     let (current, spawned, of_io) = pool.install(|| {
@@ -49,8 +42,7 @@ fn what_runs_there_finds_the_lane_and_the_io_lane() {
 
 /// A worker that rests in the lane is none that rayon can wake.
 #[test]
-fn idle_workers_and_busy_ones_come_to_its_work() {
-    let _limit = time_limit();
+fn idle_workers_come_to_its_work() {
     for threads in [1, 2] {
         let Lanes { cpu, io: _io } = lanes(threads);
         let pool = cpu.rayon_pool(Priority::Normal).unwrap();
@@ -63,18 +55,18 @@ fn idle_workers_and_busy_ones_come_to_its_work() {
             });
             assert_eq!((left, right), (n, n));
             if n % 2 == 0 {
-                assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+                assert_eq!(cpu.spawn_cpu(gives(n)).wait().unwrap(), n);
             }
         }
-        let _busy = Busy::with(threads + 1, cpu.handle());
+        // And busy ones.
+        let _busy = Busy::with(2 * threads, cpu.handle());
         assert_eq!(pool.broadcast(|_| 1).len(), threads);
-        assert_eq!(cpu.spawn_cpu(|| 2).wait().unwrap(), 2);
+        assert_eq!(cpu.spawn_cpu(gives(2)).wait().unwrap(), 2);
     }
 }
 
 #[test]
 fn it_is_not_limited_and_not_counted() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes_with(1, |lane| {
         lane.queue_limit(Priority::Normal, 1).histograms(true)
     });
@@ -84,17 +76,12 @@ fn it_is_not_limited_and_not_counted() {
     drop(permit);
     let metrics = cpu.handle().metrics();
     assert_eq!((metrics.submitted, metrics.run_time.count()), (0, 0));
-    assert!(
-        cpu.handle()
-            .call_sites()
-            .into_iter()
-            .all(|site| site.jobs == 0)
-    );
+    let mut sites = cpu.handle().call_sites().into_iter();
+    assert!(sites.all(|site| site.jobs == 0));
 }
 
 #[test]
 fn a_panic_is_rayons() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let pool = cpu.rayon_pool(Priority::Normal).unwrap();
     let panics = || pool.install(|| panic!("planned"));
@@ -105,7 +92,6 @@ fn a_panic_is_rayons() {
 
 #[test]
 fn a_shutdown_waits_for_who_keeps_it() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(2);
     let pool = cpu.rayon_pool(Priority::Normal).unwrap();
     let stuck = Stuck::<()>::start(cpu.handle());

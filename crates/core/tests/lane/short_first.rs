@@ -7,28 +7,29 @@ use std::sync::mpsc::{self, Receiver};
 use std::task::Poll;
 use std::time::Duration;
 
-use twolane_core::{Builder, CpuRuntime, Handle, Priority};
+use twolane_core::{Builder, Handle, Priority};
 
 use crate::computing::compute_for;
-use crate::support::{self, Lanes, Stuck, time_limit};
+use crate::support::busy::Busy;
+use crate::support::{self, Stuck, nothing};
 
 /// Well above what counts as short.
 pub(crate) const LONG: Duration = Duration::from_millis(20);
 
 /// One thread, and as the lane comes but for these.
-fn with(set: impl Fn(Builder) -> Builder, test: impl Fn(Lanes)) {
-    let _limit = time_limit();
-    test(support::lanes_with(1, &set));
+fn with(set: impl Fn(Builder) -> Builder, test: impl Fn(&Handle)) {
+    let lanes = support::lanes_with(1, set);
+    test(lanes.cpu.handle());
 }
 
-fn on_lane(test: impl Fn(Lanes)) {
+fn on_lane(test: impl Fn(&Handle)) {
     with(|builder| builder.short_jobs_first(true), test);
 }
 
 /// Jobs of a name that the lane knows to be short.
 pub(crate) fn short(cpu: &Handle) -> Handle {
     let short = cpu.with_name("short");
-    (0..8).for_each(|_| short.spawn_cpu(|| ()).wait().unwrap());
+    (0..8).for_each(|_| short.spawn_cpu(nothing).wait().unwrap());
     short
 }
 
@@ -56,41 +57,13 @@ fn begins(
     begun
 }
 
-#[test]
-fn they_begin_first() {
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let (short, long) = (short(&cpu), long(&cpu));
-        let order = begins(&cpu, |submit| {
-            (0..2).for_each(|_| submit(&long, "long"));
-            (0..3).for_each(|_| submit(&short, "short"));
-        });
-        let order: Vec<_> = order.iter().collect();
-        assert_eq!(order, ["short", "short", "short", "long", "long"]);
-    });
-}
-
 /// Each short job submits the next one, so there is always one: a long one has its turn all the same.
 #[test]
 fn a_long_job_has_its_turn_among_short_ones_that_never_end() {
-    fn submit_another(short: &Handle, is_over: &Arc<AtomicBool>) {
-        let (next, over) = (short.clone(), is_over.clone());
-        let another = move || {
-            if !over.load(SeqCst) {
-                submit_another(&next, &over);
-            }
-        };
-        short.spawn_cpu(another).detach();
-    }
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let (short, long) = (short(&cpu), long(&cpu));
-        let is_over = Arc::new(AtomicBool::new(false));
-        (0..2).for_each(|_| submit_another(&short, &is_over));
-        let ends = is_over.clone();
-        long.spawn_cpu(move || ends.store(true, SeqCst))
-            .wait()
-            .unwrap();
+    on_lane(|cpu| {
+        let (short, long) = (short(cpu), long(cpu));
+        let _busy = Busy::with(2, &short);
+        long.spawn_cpu(nothing).wait().unwrap();
     });
 }
 
@@ -98,8 +71,7 @@ fn a_long_job_has_its_turn_among_short_ones_that_never_end() {
 /// for the short jobs once, so that these never had their turn.
 #[test]
 fn a_short_job_has_its_turn_among_short_futures_that_never_end() {
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
+    on_lane(|cpu| {
         let is_over = Arc::<AtomicBool>::default();
         let yields = |over: Arc<AtomicBool>| async move {
             while !over.load(SeqCst) {
@@ -107,9 +79,9 @@ fn a_short_job_has_its_turn_among_short_futures_that_never_end() {
             }
         };
         let _both = [(), ()].map(|()| cpu.with_name("yields").spawn(yields(is_over.clone())));
-        let short = short(&cpu);
+        let short = short(cpu);
         for _ in 0..1_000 {
-            short.spawn_cpu(|| ()).wait().unwrap();
+            short.spawn_cpu(nothing).wait().unwrap();
         }
         is_over.store(true, SeqCst);
     });
@@ -121,37 +93,19 @@ fn a_short_job_has_its_turn_among_short_futures_that_never_end() {
 #[test]
 fn jobs_that_came_before_their_line_was_known_do_not_wait_for_a_turn_each() {
     const LEFT: usize = 8;
-    fn submit_another(short: &Handle, tell: &mpsc::Sender<&'static str>, over: &Arc<AtomicBool>) {
-        let (again, told, is_over) = (short.clone(), tell.clone(), over.clone());
-        let another = move || {
-            if !is_over.load(SeqCst) {
-                told.send("other").unwrap();
-                submit_another(&again, &told, &is_over);
-            }
-        };
-        short.spawn_cpu(another).detach();
-    }
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let (short, new) = (short(&cpu), cpu.with_name("new"));
-        let is_over = Arc::<AtomicBool>::default();
-        let (tell, told) = mpsc::channel();
-        let held = Stuck::start(&cpu);
+    on_lane(|cpu| {
+        let (short, new) = (short(cpu), cpu.with_name("new"));
+        let held = Stuck::start(cpu);
         // Eight until it is known, and as many again for what is looked at meanwhile.
-        for _ in 0..16 + LEFT {
-            let tell = tell.clone();
-            new.spawn_cpu(move || tell.send("new").unwrap()).detach();
-        }
-        (0..2).for_each(|_| submit_another(&short, &tell, &is_over));
+        let busy = Busy::default();
+        let news: Vec<_> = (0..16 + LEFT)
+            .map(|_| new.spawn_cpu(busy.count()))
+            .collect();
+        busy.start(2, &short);
         held.end();
-        let (mut news, mut others) = (0, 0);
-        while news < 16 + LEFT {
-            match told.recv().unwrap() {
-                "new" => news += 1,
-                _ => others += 1,
-            }
-        }
-        is_over.store(true, SeqCst);
+        // Before the last of them began.
+        let others = news.into_iter().map(|new| new.wait().unwrap());
+        let others = others.max().unwrap();
         // With a turn each 100 ms it was more than that for each.
         assert!(others < 10_000, "{others} others");
     });
@@ -159,14 +113,13 @@ fn jobs_that_came_before_their_line_was_known_do_not_wait_for_a_turn_each() {
 
 #[test]
 fn one_job_of_a_new_line_is_tried_at_a_time() {
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let long = long(&cpu);
-        let new = |submit: &dyn Fn(&Handle, &'static str), name| submit(&cpu, name);
-        let order = begins(&cpu, |submit| {
+    on_lane(|cpu| {
+        let long = long(cpu);
+        let order = begins(cpu, |submit| {
             (0..3).for_each(|_| submit(&long, "long"));
-            new(submit, "tried");
-            new(submit, "not tried");
+            // Without a name: both are of the line in `begins`.
+            submit(cpu, "tried");
+            submit(cpu, "not tried");
         });
         let order: Vec<_> = order.iter().collect();
         assert_eq!(order, ["tried", "long", "long", "long", "not tried"]);
@@ -175,32 +128,30 @@ fn one_job_of_a_new_line_is_tried_at_a_time() {
 
 #[test]
 fn a_site_that_turns_long_passes_no_more() {
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let (changes, long) = (short(&cpu), long(&cpu));
-        let order = || {
-            let order = begins(&cpu, |submit| {
-                submit(&long, "long");
-                submit(&changes, "it");
+    on_lane(|cpu| {
+        let (changes, long) = (short(cpu), long(cpu));
+        let order = |of_long, of_it| {
+            let order = begins(cpu, |submit| {
+                (0..of_long).for_each(|_| submit(&long, "long"));
+                (0..of_it).for_each(|_| submit(&changes, "it"));
             });
-            [(); 2].map(|()| order.recv().unwrap())
+            order.iter().collect::<Vec<_>>()
         };
-        assert_eq!(order(), ["it", "long"]);
+        assert_eq!(order(2, 3), ["it", "it", "it", "long", "long"]);
         let turn = || changes.spawn_cpu(|| compute_for(LONG)).wait().unwrap();
         (0..5).for_each(|_| turn());
-        assert_eq!(order(), ["long", "it"]);
-        (0..100).for_each(|_| changes.spawn_cpu(|| ()).wait().unwrap());
-        assert_eq!(order(), ["it", "long"]);
+        assert_eq!(order(1, 1), ["long", "it"]);
+        (0..100).for_each(|_| changes.spawn_cpu(nothing).wait().unwrap());
+        assert_eq!(order(1, 1), ["it", "long"]);
     });
 }
 
 #[test]
 fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let (short, long) = (short(&cpu), long(&cpu));
+    on_lane(|cpu| {
+        let (short, long) = (short(cpu), long(cpu));
         let (ends, ended) = mpsc::channel();
-        let order = begins(&cpu, |submit| {
+        let order = begins(cpu, |submit| {
             submit(&long, "long");
             let mut steps = 0;
             let woken = poll_fn(move |cx| {
@@ -223,11 +174,10 @@ fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
 /// Its first step, which was tried, shows what it is.
 #[test]
 fn a_long_future_that_is_woken_in_its_own_step_passes_no_more() {
-    on_lane(|Lanes { cpu, io: _io }| {
-        let cpu = cpu.handle().clone();
-        let long = long(&cpu);
+    on_lane(|cpu| {
+        let long = long(cpu);
         let (steps, stepped) = mpsc::channel();
-        let order = begins(&cpu, |submit| {
+        let order = begins(cpu, |submit| {
             submit(&long, "long");
             let mut is_first = true;
             let woken = poll_fn(move |cx| {
@@ -252,22 +202,22 @@ fn it_takes_a_permit_as_any_other() {
         let limited = builder.queue_limit(Priority::Normal, 2);
         limited.short_jobs_first(true)
     };
-    with(limited, |Lanes { cpu, io: _io }| {
-        let short = short(cpu.handle());
-        let held = Stuck::start(cpu.handle());
-        let queued = short.spawn_cpu(|| ());
-        let refused = short.spawn_cpu(|| ()).wait().unwrap_err();
+    with(limited, |cpu| {
+        let short = short(cpu);
+        let held = Stuck::start(cpu);
+        let queued = short.spawn_cpu(nothing);
+        let refused = short.spawn_cpu(nothing).wait().unwrap_err();
         assert_eq!(refused.kind(), twolane_core::JoinErrorKind::QueueFull);
         held.end();
         queued.wait().unwrap();
-        short.spawn_cpu(|| ()).wait().unwrap();
+        short.spawn_cpu(nothing).wait().unwrap();
     });
 }
 
 #[test]
 fn a_lane_may_be_fifo_and_the_other_priorities_are() {
-    let fifo = |cpu: &CpuRuntime, priority| {
-        let cpu = cpu.handle().with_priority(priority);
+    let fifo = |cpu: &Handle, priority| {
+        let cpu = cpu.with_priority(priority);
         let (short, long) = (short(&cpu), long(&cpu));
         let order = begins(&cpu, |submit| {
             submit(&long, "long");
@@ -277,10 +227,10 @@ fn a_lane_may_be_fifo_and_the_other_priorities_are() {
     };
     with(
         |builder| builder.short_jobs_first(false),
-        |Lanes { cpu, io: _io }| fifo(&cpu, Priority::Normal),
+        |cpu| fifo(cpu, Priority::Normal),
     );
-    on_lane(|Lanes { cpu, io: _io }| {
-        fifo(&cpu, Priority::High);
-        fifo(&cpu, Priority::Low);
+    on_lane(|cpu| {
+        fifo(cpu, Priority::High);
+        fifo(cpu, Priority::Low);
     });
 }

@@ -3,35 +3,38 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use crate::priorities::ALL;
 use crate::support::at_end::at_thread_end;
-use crate::support::{Lanes, Stuck, lanes, lanes_with, thread_name, time_limit, use_all};
+use crate::support::{Lanes, Stuck, lanes, lanes_with, nothing, thread_name, use_all};
 use rayon::prelude::*;
 use twolane_core::{Builder, Priority};
 
 /// One pool for everything that computes: a `par_iter` on rayon's global pool
-/// would be a second one, with as many threads again.
+/// would be a second one, with as many threads again. A rayon child has no job of its own, but it is
+/// on its job's threads, and what it submits is as urgent.
 #[test]
-fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
-    let _limit = time_limit();
+fn parallel_iterators_in_a_job_use_the_threads_of_its_priority() {
     let Lanes { cpu, io: _io } = lanes(2);
-    let job = cpu.spawn_cpu(|| {
-        let both_have_begun = std::sync::Barrier::new(2);
-        let names = |_| {
-            // Each of the two has a worker to itself.
-            both_have_begun.wait();
-            thread_name()
-        };
-        (0..2)
-            .into_par_iter()
-            .with_max_len(1)
-            .map(names)
-            .collect::<BTreeSet<_>>()
-    });
-    let names: Vec<_> = job.wait().unwrap().into_iter().collect();
-    assert_eq!(names, ["cpu-0", "cpu-1"]);
+    for (priority, prefix) in [(Priority::Normal, "cpu-"), (Priority::Low, "cpu-low-")] {
+        let job = cpu.handle().with_priority(priority).spawn_cpu(|| {
+            let both_have_begun = Barrier::new(2);
+            let child = |_| {
+                // Each of the two has a worker to itself.
+                both_have_begun.wait();
+                (thread_name(), twolane_core::spawn_cpu(thread_name))
+            };
+            let children = (0..2).into_par_iter().with_max_len(1).map(child);
+            children.collect::<Vec<_>>()
+        });
+        let (names, submitted): (BTreeSet<_>, Vec<_>) = job.wait().unwrap().into_iter().unzip();
+        let expected = [0, 1].map(|n| format!("{prefix}{n}"));
+        assert_eq!(names, expected.clone().into());
+        for task in submitted {
+            assert!(expected.contains(&task.wait().unwrap()));
+        }
+    }
 }
 
 /// `(what, thread)`, in the order of the calls.
@@ -72,7 +75,6 @@ const THREADS: [&str; 6] = [
 /// And a panic in one must not cost the thread, or the hooks after it.
 #[test]
 fn hooks_run_once_per_thread_in_order_and_may_panic() {
-    let _limit = time_limit();
     let calls = Calls::default();
     let hooks = |lane: Builder| {
         lane.on_thread_start(noting(&calls, "start 1"))
@@ -109,7 +111,6 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
 /// A hook that looks around finds the lane's own context, prepared before it.
 #[test]
 fn a_start_hook_can_use_the_lane() {
-    let _limit = time_limit();
     let ran = Arc::new(AtomicUsize::new(0));
     let (first, count) = std::sync::mpsc::channel();
     let seen = ran.clone();
@@ -134,7 +135,6 @@ fn a_start_hook_can_use_the_lane() {
 /// they run the hooks, and shutting down waits for them.
 #[test]
 fn threads_of_the_lanes_tokio_runtime_run_the_hooks() {
-    let _limit = time_limit();
     let calls = Calls::default();
     let Lanes { cpu, io: _io } = lanes_with(2, |lane| {
         lane.on_thread_start(noting(&calls, "start"))
@@ -165,9 +165,7 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
         let frame = std::hint::black_box([n; 256]);
         if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
     }
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |lane| lane.thread_stack_size(64 << 20));
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes_with(1, |lane| lane.thread_stack_size(64 << 20)).and_handle();
     for priority in ALL {
         let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
         assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
@@ -176,7 +174,6 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
 
 #[test]
 fn a_priority_may_have_another_number() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes_with(2, |lane| {
         lane.worker_threads_at(Priority::Low, 1)
             .worker_threads_at(Priority::High, 3)
@@ -187,7 +184,7 @@ fn a_priority_may_have_another_number() {
         assert_eq!(handle.metrics().threads, threads as u64);
         // As many run at the same time, and no more.
         let held: Vec<_> = (0..threads).map(|_| Stuck::start(&handle)).collect();
-        let waits = handle.spawn_cpu(|| ());
+        let waits = handle.spawn_cpu(nothing);
         assert_eq!(handle.metrics().running, threads as u64);
         assert!(!waits.is_finished());
         held.into_iter().for_each(Stuck::end);

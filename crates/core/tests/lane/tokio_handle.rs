@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{Lanes, Stuck, lanes, lanes_with, thread_name, time_limit, wait::wait_until};
+use crate::support::{Lanes, Stuck, gives, lanes, lanes_with, thread_name, wait::wait_until};
 use twolane_core::{CpuRuntime, Handle, JoinErrorKind, Priority, in_cpu_context};
 
 fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
@@ -16,7 +16,6 @@ fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
 
 #[test]
 fn its_tasks_compute_on_the_threads_of_their_priority_and_find_the_lane() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     for (priority, name) in [
         (Priority::High, "cpu-high-tokio-0"),
@@ -26,11 +25,10 @@ fn its_tasks_compute_on_the_threads_of_their_priority_and_find_the_lane() {
         let cpu = lanes.cpu.handle().with_priority(priority);
         let task = tokio_of(&cpu).spawn(async {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            let on_io = twolane_core::spawn_io(async { thread_name() })
-                .await
-                .unwrap();
-            let blocking = tokio::task::spawn_blocking(thread_name).await.unwrap();
-            (thread_name(), Handle::current().priority(), on_io, blocking)
+            let on_io = twolane_core::spawn_io(async { thread_name() }).await;
+            let blocking = tokio::task::spawn_blocking(thread_name).await;
+            let current = Handle::current().priority();
+            (thread_name(), current, on_io.unwrap(), blocking.unwrap())
         });
         let (own, current, on_io, blocking) = lanes.io.block_on(task).unwrap();
         assert_eq!((own.as_str(), current), (name, priority));
@@ -39,22 +37,9 @@ fn its_tasks_compute_on_the_threads_of_their_priority_and_find_the_lane() {
     }
 }
 
-#[test]
-fn a_socket_there_fails_and_says_why() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let bind = async { tokio::net::TcpListener::bind("127.0.0.1:0").await };
-    let task = tokio_of(lanes.cpu.handle()).spawn(bind);
-    let panic = lanes.io.block_on(task).unwrap_err().into_panic();
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap();
-    assert!(text.contains("IO is disabled"), "{text}");
-}
-
 /// An engine that does its I/O where it computes.
 #[test]
 fn with_an_io_driver_sockets_work_there() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes_with(1, |lane| lane.tokio_runtime(|it| _ = it.enable_io()));
     let echo = || async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -82,7 +67,6 @@ fn with_an_io_driver_sockets_work_there() {
 
 #[test]
 fn its_blocking_threads_can_be_limited_and_what_is_the_lanes_is_set_by_the_lane() {
-    let _limit = time_limit();
     let set = |tokio: &mut tokio::runtime::Builder| {
         tokio.max_blocking_threads(1).worker_threads(7);
         tokio
@@ -110,26 +94,19 @@ fn its_blocking_threads_can_be_limited_and_what_is_the_lanes_is_set_by_the_lane(
 
 #[test]
 fn its_tasks_are_counted() {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     let (let_go, wait) = tokio::sync::oneshot::channel::<()>();
     let task = tokio_of(&cpu).spawn(wait);
     assert_eq!(cpu.metrics().tokio_tasks, 1);
-    assert!(
-        cpu.metrics()
-            .to_string()
-            .ends_with("suspended 0, tokio_tasks 1")
-    );
+    let shown = cpu.metrics().to_string();
+    assert!(shown.ends_with("suspended 0, tokio_tasks 1"), "{shown}");
     let of_low = cpu.with_priority(Priority::Low).metrics();
     assert_eq!(of_low.tokio_tasks, 0);
     assert!(of_low.to_string().ends_with("suspended 0"));
     // A job is not one of them.
     let stuck = Stuck::start(&cpu);
     assert_eq!((cpu.metrics().tokio_tasks, cpu.metrics().running), (1, 1));
-    let (job, end) = stuck.split();
-    end.send(()).unwrap();
-    job.wait().unwrap();
+    stuck.end();
     let_go.send(()).unwrap();
     lanes.io.block_on(task).unwrap().unwrap();
     wait_until(|| cpu.metrics().tokio_tasks == 0);
@@ -137,9 +114,7 @@ fn its_tasks_are_counted() {
 
 #[test]
 fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     let tokio = tokio_of(&cpu);
     let waits = tokio.spawn(std::future::pending::<()>());
     let (let_go, wait) = mpsc::channel::<()>();
@@ -159,17 +134,14 @@ fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
         assert!(lanes.io.block_on(task).unwrap_err().is_cancelled());
     }
     assert_eq!(tokio.metrics().num_alive_tasks(), 0);
-    assert_eq!(
-        cpu.tokio_handle().unwrap_err().kind(),
-        JoinErrorKind::Shutdown
-    );
+    let refused = cpu.tokio_handle().unwrap_err();
+    assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
 }
 
 /// The lane ends its runtime after its jobs, on a thread of its own. The pages said that new tasks are
 /// dropped at once, where 35 of 50 ran to their end.
 #[test]
 fn a_task_that_is_spawned_beside_a_shutdown_runs_once_or_never_and_none_does_after_it() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     let tokio = tokio_of(lanes.cpu.handle());
     let runs = Arc::new(AtomicUsize::new(0));
@@ -194,44 +166,26 @@ fn a_task_that_is_spawned_beside_a_shutdown_runs_once_or_never_and_none_does_aft
     assert_eq!(runs.load(SeqCst), ran);
 }
 
-/// It took this lane's own runtime for its I/O lane, and a socket there panicked.
+/// It took this lane's own runtime for its I/O lane, and a socket there panicked. Also where the
+/// current handle is of another priority, whose runtime it is.
 #[test]
 fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
-    let _limit = time_limit();
     let lanes = lanes(1);
-    let task = tokio_of(lanes.cpu.handle()).spawn(async {
-        let inner = CpuRuntime::builder().worker_threads(1).build().unwrap();
-        let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
-        let bound = inner.handle().spawn_io(async move { bind().await });
-        assert!(bound.await.unwrap().is_ok());
-        inner
-            .handle()
-            .spawn_io(async { thread_name() })
-            .await
-            .unwrap()
-    });
-    assert_eq!(lanes.io.block_on(task).unwrap(), "io");
-}
-
-/// Also where the current handle is of another priority, whose runtime it is.
-#[test]
-fn so_has_one_that_is_built_at_another_priority() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
+    let build = || CpuRuntime::builder().worker_threads(1).build().unwrap();
+    let task = tokio_of(lanes.cpu.handle()).spawn(async move { build() });
     let low = lanes.cpu.handle().with_priority(Priority::Low);
-    let built = lanes.cpu.spawn_cpu(move || {
+    let of_low = lanes.cpu.spawn_cpu(move || {
         let _low = low.enter();
-        let build = async { CpuRuntime::builder().worker_threads(1).build().unwrap() };
-        futures::executor::block_on(in_cpu_context(build))
+        futures::executor::block_on(in_cpu_context(async { build() }))
     });
-    let inner = built.wait().unwrap();
-    assert_eq!(inner.handle().io().runtime().id(), lanes.io.handle().id());
+    for inner in [lanes.io.block_on(task).unwrap(), of_low.wait().unwrap()] {
+        assert_eq!(inner.handle().io().runtime().id(), lanes.io.handle().id());
+    }
 }
 
 /// Its thread is one that the shutdown waits for.
 #[test]
 fn a_task_there_may_not_wait_for_the_shutdown() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let tokio = tokio_of(cpu.handle());
     let waits = move || cpu.shutdown().wait();
@@ -246,11 +200,10 @@ fn a_task_there_may_not_wait_for_the_shutdown() {
 /// The lane's own thread calls it, while others wait for that.
 #[test]
 fn a_setting_may_not_ask_for_the_runtime_that_it_is_for() {
-    let _limit = time_limit();
     let asks = |_: &mut tokio::runtime::Builder| drop(Handle::current().tokio_handle());
     let Lanes { cpu, io: _io } = lanes_with(1, |lane| lane.tokio_runtime(asks));
     let refused = cpu.handle().tokio_handle().unwrap_err();
     assert_eq!(refused.kind(), JoinErrorKind::NoThreads);
-    assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
     assert!(cpu.shutdown().wait().is_empty());
 }

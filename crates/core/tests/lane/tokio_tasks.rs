@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use crate::support::busy::Busy;
-use crate::support::{lanes, lanes_with, thread_name, time_limit};
+use crate::support::{lanes, lanes_with, thread_name};
 use twolane_core::{JoinErrorKind, Priority, in_cpu_context};
 
 /// The threads of its two first polls, and of a part that wakes it in between.
@@ -29,7 +29,6 @@ pub(crate) fn beside_its_part() -> impl Future<Output = [String; 3]> {
 
 #[test]
 fn a_job_runs_where_its_parts_are() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     for (priority, worker, runtime) in [
         (Priority::High, "cpu-high-0", "cpu-high-tokio-0"),
@@ -41,9 +40,9 @@ fn a_job_runs_where_its_parts_are() {
         assert_eq!(found, [runtime; 3]);
         // What has no parts stays.
         let woken = async {
-            twolane_core::spawn_io(async { 1 })
+            twolane_core::spawn_io(async {})
                 .await
-                .map(|_| thread_name())
+                .map(|()| thread_name())
         };
         assert_eq!(cpu.spawn(woken).wait().unwrap().unwrap(), worker);
     }
@@ -52,11 +51,10 @@ fn a_job_runs_where_its_parts_are() {
 /// It keeps its permit, it is counted as any job, and it ends with its lane.
 #[test]
 fn there_it_is_a_job_still() {
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |lane| {
+    let (cpu, lanes) = lanes_with(1, |lane| {
         lane.queue_limit(Priority::Normal, 1).histograms(true)
-    });
-    let cpu = lanes.cpu.handle().clone();
+    })
+    .and_handle();
     let (go_on, waits) = tokio::sync::oneshot::channel();
     let (tell, told) = mpsc::channel();
     let job = cpu.spawn(in_cpu_context(async move {
@@ -69,22 +67,15 @@ fn there_it_is_a_job_still() {
         thread_name()
     }));
     told.recv().unwrap();
-    assert_eq!(
-        cpu.try_reserve().unwrap_err().kind(),
-        JoinErrorKind::QueueFull
-    );
+    let full = cpu.try_reserve().unwrap_err();
+    assert_eq!(full.kind(), JoinErrorKind::QueueFull);
     go_on.send(100).unwrap();
     assert_eq!(job.wait().unwrap(), "cpu-tokio-0");
-    let metrics = cpu.metrics();
-    assert_eq!(
-        (metrics.submitted, metrics.completed, metrics.permits_in_use),
-        (1, 1, 0)
-    );
-    assert_eq!(
-        (metrics.queued, metrics.running, metrics.suspended),
-        (0, 0, 0)
-    );
-    let steps = metrics.run_time.count();
+    let now = cpu.metrics();
+    let ended = (now.submitted, now.completed, now.permits_in_use);
+    assert_eq!(ended, (1, 1, 0));
+    assert_eq!((now.queued, now.running, now.suspended), (0, 0, 0));
+    let steps = now.run_time.count();
     assert!(steps > 100, "{steps}");
     let (tell, told) = mpsc::channel();
     let endless = cpu.spawn(in_cpu_context(async move {
@@ -103,7 +94,6 @@ fn there_it_is_a_job_still() {
 /// What a future spawns in the CPU context gets its turn in a lane that is never empty.
 #[test]
 fn tokios_own_tasks_get_their_turn() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     // When one runs, the other is queued.
     let _busy = Busy::with(2, lanes.cpu.handle());
@@ -125,7 +115,6 @@ fn tokios_own_tasks_get_their_turn() {
 /// one of its threads.
 #[test]
 fn a_worker_that_a_job_gave_away_comes_back() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     for _ in 0..100 {
         let (done, is_done) = mpsc::channel();
@@ -151,7 +140,6 @@ fn a_worker_that_a_job_gave_away_comes_back() {
 /// It waited for ever.
 #[test]
 fn a_closure_that_needs_the_runtime_of_a_closed_lane_ends() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (let_go, wait) = mpsc::channel::<()>();
     let (begins, begun) = mpsc::channel();

@@ -11,12 +11,13 @@ use stallwatch::Watch;
 use tokio::runtime::{Builder, Handle, Runtime};
 use twolane_core::{CpuRuntime, JoinErrorKind, Priority};
 
-use crate::support::time_limit;
+use crate::support::{gives, limit_this_thread, nothing, time_limit};
 
 static CPU: LazyLock<CpuRuntime> =
     LazyLock::new(|| CpuRuntime::builder().without_io().build().unwrap());
 
 fn lane() -> CpuRuntime {
+    limit_this_thread();
     let settings = CpuRuntime::builder().worker_threads(2);
     settings.without_io().build().unwrap()
 }
@@ -24,30 +25,22 @@ fn lane() -> CpuRuntime {
 /// What any caller may ask of the lane.
 async fn use_all_but_io(cpu: &CpuRuntime) {
     let handle = cpu.handle();
-    assert_eq!(cpu.spawn_cpu(|| 1).await.unwrap(), 1);
+    assert_eq!(cpu.spawn_cpu(gives(1)).await.unwrap(), 1);
     let (send, receive) = tokio::sync::oneshot::channel();
     let awaits = cpu.spawn(async { receive.await.unwrap() });
-    handle
-        .with_priority(Priority::High)
-        .spawn_cpu(|| send.send(2))
-        .await
-        .unwrap()
-        .unwrap();
+    let high = handle.with_priority(Priority::High);
+    high.spawn_cpu(|| send.send(2)).await.unwrap().unwrap();
     assert_eq!(awaits.await.unwrap(), 2);
-    assert!(
-        cpu.spawn_cpu(|| panic!("planned"))
-            .await
-            .unwrap_err()
-            .is_panic()
-    );
+    let panics = cpu.spawn_cpu(|| panic!("planned")).await;
+    assert!(panics.unwrap_err().is_panic());
 
-    let late = handle.with_deadline(Instant::now()).spawn_cpu(|| ());
+    let late = handle.with_deadline(Instant::now()).spawn_cpu(nothing);
     assert_eq!(late.await.unwrap_err().kind(), JoinErrorKind::Expired);
     let never = cpu.spawn(pending::<()>()).within(Duration::from_millis(1));
     assert_eq!(never.await.unwrap_err().kind(), JoinErrorKind::Expired);
 
     let permit = handle.reserve().await.unwrap();
-    assert_eq!(permit.spawn_cpu(|| 3).await.unwrap(), 3);
+    assert_eq!(permit.spawn_cpu(gives(3)).await.unwrap(), 3);
     let numbers = handle.stream_from_cpu(stream::iter(0..100), 8, |_| 1);
     let numbers: Vec<_> = numbers.try_collect().await.unwrap();
     assert_eq!(numbers, (0..100).collect::<Vec<_>>());
@@ -63,35 +56,33 @@ fn a_static_lane_outlives_the_runtimes_that_use_it() {
         let current = Builder::new_current_thread().build().unwrap();
         current.block_on(use_all_but_io(&CPU));
         block_on(use_all_but_io(&CPU));
-        assert_eq!(CPU.spawn_cpu(|| 4).wait().unwrap(), 4);
+        assert_eq!(CPU.spawn_cpu(gives(4)).wait().unwrap(), 4);
     }
 }
 
 #[test]
 fn it_is_not_bound_to_the_runtime_around_it() {
-    let _limit = time_limit();
     let runtime = Runtime::new().unwrap();
     let cpu = runtime.block_on(async { lane() });
     drop(runtime);
-    let inside = cpu
-        .spawn_cpu(|| Handle::try_current().map(|it| it.id()))
-        .wait();
-    assert!(inside.unwrap().is_err());
+    let inside = cpu.spawn_cpu(|| Handle::try_current().is_err());
+    assert!(inside.wait().unwrap());
     block_on(use_all_but_io(&cpu));
     cpu.shutdown().wait();
-    let refused = cpu.spawn_cpu(|| ()).wait().unwrap_err();
+    let refused = cpu.spawn_cpu(nothing).wait().unwrap_err();
     assert_eq!(refused.kind(), JoinErrorKind::Shutdown);
 }
 
 #[test]
 fn what_needs_the_io_lane_is_refused() {
-    let _limit = time_limit();
     let cpu = lane();
     let io = cpu.handle().io();
     let from_job = cpu.spawn_cpu(|| twolane_core::spawn_io(async {}).wait());
     let from_job = from_job.wait().unwrap();
+    let spawn_io = || cpu.handle().spawn_io(async {});
     for refused in [
-        cpu.handle().spawn_io(async {}).wait(),
+        spawn_io().wait(),
+        block_on(spawn_io().within(Duration::from_secs(60))),
         io.spawn(async {}).wait(),
         from_job,
     ] {
@@ -99,14 +90,6 @@ fn what_needs_the_io_lane_is_refused() {
         assert_eq!(error.kind(), JoinErrorKind::NoIoLane);
         assert!(error.to_string().contains("Builder::io_handle"), "{error}");
     }
-    let within = cpu
-        .handle()
-        .spawn_io(async {})
-        .within(Duration::from_secs(60));
-    assert_eq!(
-        block_on(within).unwrap_err().kind(),
-        JoinErrorKind::NoIoLane
-    );
     let mut bridged = cpu.handle().stream_from_io(stream::iter(0..3), 8, |_| 1);
     let error = block_on(bridged.next()).unwrap().unwrap_err().to_string();
     assert!(

@@ -3,17 +3,9 @@
 use std::sync::mpsc;
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, Stuck, suspended};
+use crate::support::{Lanes, PanicsOnDrop, Stuck, gives, nothing, suspended};
 use crate::tap::{PANICS_WHEN_CLOSED, listen};
-use twolane_core::{JoinErrorKind, Priority, Task};
-
-struct PanicsOnDrop;
-
-impl Drop for PanicsOnDrop {
-    fn drop(&mut self) {
-        panic!("of a destructor");
-    }
-}
+use twolane_core::{Handle, JoinErrorKind, Priority, Task};
 
 /// The panic hook prints it to stderr; a service reads its log.
 #[test]
@@ -43,7 +35,7 @@ fn a_panic_that_no_task_will_carry() {
         wait_until(|| task.is_finished());
         drop(task);
         let what = "the destructor of an unread output panicked";
-        log.says(&["", what, "of a destructor"]);
+        log.says(&["", what, "the destructor panics"]);
 
         // One that is read is the reader's business.
         let read = cpu.spawn_cpu(|| panic!("read")).wait();
@@ -58,19 +50,18 @@ fn a_panic_that_no_task_will_carry() {
 #[test]
 fn a_subscriber_that_panics_when_a_jobs_span_closes() {
     listen(|log, Lanes { cpu, io: _io }| {
-        let (let_go, wait) = mpsc::channel();
-        cpu.spawn_cpu(move || wait.recv().unwrap()).detach();
-        let span = tracing::info_span!(PANICS_WHEN_CLOSED);
-        span.in_scope(|| cpu.spawn_cpu(|| ()).detach());
-        drop(span);
-        let span = tracing::info_span!(PANICS_WHEN_CLOSED);
-        span.in_scope(|| cpu.spawn(async {}).detach());
-        drop(span);
-        let_go.send(()).unwrap();
+        let stuck = Stuck::start(cpu.handle());
+        let jobs: [fn(&Handle) -> Task<()>; 2] =
+            [|cpu| cpu.spawn_cpu(nothing), |cpu| cpu.spawn(async {})];
+        for job in jobs {
+            let span = tracing::info_span!(PANICS_WHEN_CLOSED);
+            span.in_scope(|| job(cpu.handle()).detach());
+        }
+        stuck.end();
         for _ in 0..2 {
             log.says(&["ERROR twolane: what a job left behind panicked"]);
         }
-        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
     });
 }
 
@@ -85,15 +76,15 @@ fn detached_jobs_that_a_shutdown_drops() {
         let (stuck, let_go) = Stuck::start(cpu.handle()).split();
         let low_stuck = Stuck::start(&low);
         for _ in 0..10 {
-            cpu.spawn_cpu(|| ()).detach();
-            low.spawn_cpu(|| ()).detach();
+            cpu.spawn_cpu(nothing).detach();
+            low.spawn_cpu(nothing).detach();
         }
         // These are told, or want to hear nothing.
-        let awaited: Vec<_> = (0..5).map(|_| cpu.spawn_cpu(|| ())).collect();
-        let aborted = cpu.spawn_cpu(|| ());
+        let awaited: Vec<_> = (0..5).map(|_| cpu.spawn_cpu(nothing)).collect();
+        let aborted = cpu.spawn_cpu(nothing);
         aborted.abort();
         drop(aborted);
-        let cancelled = cpu.spawn_cpu(|| ());
+        let cancelled = cpu.spawn_cpu(nothing);
         let abort = cancelled.abort_handle();
         cancelled.detach();
         abort.abort();
@@ -130,17 +121,17 @@ fn a_task_that_is_dropped_before_its_closure_began() {
         let cpu = cpu.handle().with_name("audit");
         let stuck = Stuck::start(&cpu);
         for _ in 0..2 {
-            drop(cpu.spawn_cpu(|| ()));
+            drop(cpu.spawn_cpu(nothing));
         }
         log.says(&["INFO ", "before its closure began", "site=audit"]);
         // These have begun, or are told by a call.
         drop(cpu.spawn(std::future::pending::<()>()));
         let other = cpu.with_name("another audit");
-        let aborted = other.spawn_cpu(|| ());
+        let aborted = other.spawn_cpu(nothing);
         aborted.abort();
         drop(aborted);
         stuck.end();
-        drop(other.spawn_cpu(|| ()).wait());
+        drop(other.spawn_cpu(nothing).wait());
     });
 }
 
@@ -176,7 +167,7 @@ fn a_detached_closure_that_a_shutdown_cuts_short() {
 fn jobs_that_are_detached_when_it_is_too_late() {
     listen(|log, Lanes { cpu, io: _io }| {
         let stuck = Stuck::start(cpu.handle());
-        let [queued, cancelled]: [Task<()>; 2] = [(); 2].map(|()| cpu.spawn_cpu(|| ()));
+        let [queued, cancelled]: [Task<()>; 2] = [(); 2].map(|()| cpu.spawn_cpu(nothing));
         cancelled.abort();
         let over = cpu.shutdown();
         stuck.end();
@@ -184,9 +175,9 @@ fn jobs_that_are_detached_when_it_is_too_late() {
         log.is_silent();
         queued.detach();
         log.says(&[DROPPED, "jobs=1 "]);
-        cpu.spawn_cpu(|| ()).detach();
+        cpu.spawn_cpu(nothing).detach();
         log.says(&[DROPPED, "jobs=1 "]);
         cancelled.detach();
-        drop(cpu.spawn_cpu(|| ()));
+        drop(cpu.spawn_cpu(nothing));
     });
 }

@@ -139,7 +139,7 @@ impl LaneModel {
 }
 
 /// What an active worker does that finds no job.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum WhenIdle {
     Goes,
     Parks,
@@ -147,44 +147,27 @@ enum WhenIdle {
 }
 
 /// Two threads push, and each that spawns a drain job drains the queue. When both have
-/// ended, the queue is empty.
-fn no_job_is_left_without_an_active_worker(workers: usize, [mine, others]: [WhenIdle; 2]) {
-    model(move || {
-        let lane = LaneModel::with_workers(workers);
-        let other = thread::spawn({
-            let lane = lane.clone();
-            move || lane.push_and_drain(others)
-        });
-        lane.push_and_drain(mine);
-        lane.keep_from_parking();
-        other.join().unwrap();
-        lane.use_spawned();
-        lane.check(2);
-    });
-}
-
+/// ended, the queue is empty. A worker that is idle goes, or parks: then a push wakes it, or the end of
+/// the test does, or its timeout passes at that moment.
 #[test]
-fn no_job_is_left_by_one_worker() {
-    no_job_is_left_without_an_active_worker(1, [WhenIdle::Goes, WhenIdle::Goes]);
-}
-
-#[test]
-fn no_job_is_left_by_two_workers() {
-    no_job_is_left_without_an_active_worker(2, [WhenIdle::Goes, WhenIdle::Goes]);
-}
-
-/// A push wakes the parked worker, or the end of the test does.
-#[test]
-fn no_job_is_left_by_a_worker_that_parks() {
-    no_job_is_left_without_an_active_worker(1, [WhenIdle::Goes, WhenIdle::Parks]);
-    no_job_is_left_without_an_active_worker(2, [WhenIdle::Goes, WhenIdle::Parks]);
-}
-
-/// The same if the parked worker's timeout passes at that moment.
-#[test]
-fn no_job_is_left_by_a_worker_that_looks_for_other_work() {
-    no_job_is_left_without_an_active_worker(1, [WhenIdle::Goes, WhenIdle::Looks]);
-    no_job_is_left_without_an_active_worker(2, [WhenIdle::Goes, WhenIdle::Looks]);
+fn no_job_is_left_without_an_active_worker() {
+    for others in [WhenIdle::Goes, WhenIdle::Parks, WhenIdle::Looks] {
+        for workers in [1, 2] {
+            println!("{workers} workers, {others:?}");
+            model(move || {
+                let lane = LaneModel::with_workers(workers);
+                let other = thread::spawn({
+                    let lane = lane.clone();
+                    move || lane.push_and_drain(others)
+                });
+                lane.push_and_drain(WhenIdle::Goes);
+                lane.keep_from_parking();
+                other.join().unwrap();
+                lane.use_spawned();
+                lane.check(2);
+            });
+        }
+    }
 }
 
 /// Three threads try to unpark the same worker, one of them the worker itself: one

@@ -143,6 +143,10 @@ impl Subject {
     }
 }
 
+fn is_shut_down(error: &JoinError) -> bool {
+    error.kind() == JoinErrorKind::Shutdown
+}
+
 /// Wake and cancel during a step: the awaiter is notified, the work is dropped once and
 /// never runs after that.
 #[test]
@@ -219,9 +223,7 @@ fn wake_and_shutdown_against_a_step() {
             subject.wake_on_thread(),
             subject.on_thread(Level::shut_down),
         ];
-        subject.ends_against(task, threads, |error| {
-            error.kind() == JoinErrorKind::Shutdown
-        });
+        subject.ends_against(task, threads, is_shut_down);
     });
 }
 
@@ -236,9 +238,7 @@ fn a_shutdown_against_a_job_with_a_part() {
             subject.on_thread(Level::shut_down),
             subject.wake_on_thread(),
         ];
-        subject.ends_against(task, threads, |error| {
-            error.kind() == JoinErrorKind::Shutdown
-        });
+        subject.ends_against(task, threads, is_shut_down);
     });
 }
 
@@ -252,8 +252,7 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
             subject.on_thread(Level::shut_down),
             subject.wake_on_thread(),
         ];
-        let fits =
-            |error: &JoinError| error.kind() == JoinErrorKind::Shutdown || error.is_cancelled();
+        let fits = |error: &JoinError| is_shut_down(error) || error.is_cancelled();
         subject.ends_against(task, threads, fits);
     });
 }

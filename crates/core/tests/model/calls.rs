@@ -51,7 +51,8 @@ pub(crate) enum Deadline {
 /// What a handle carries, for the jobs that are submitted by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carries {
-    Priority,
+    High,
+    Low,
     Name,
     Key,
     DeadlineAhead,
@@ -68,6 +69,9 @@ pub(crate) enum Got {
     InSpawnIo,
     InIoSpawn,
     InJob,
+    InFuture,
+    /// By an I/O task of the job's.
+    InFutureByIo,
     InStreamFromIo,
     InStreamFromCpu,
 }

@@ -255,16 +255,8 @@ impl Model {
     fn end_without_step(&mut self, job: usize) {
         assert!(!self.may_run(job));
         if self.end_of(job).is_none() {
-            let is_cancelled = self.jobs[job].is_cancelled;
-            self.jobs[job].ended_by_itself = is_cancelled;
-            self.end(
-                job,
-                if is_cancelled {
-                    End::Cancelled
-                } else {
-                    End::Expired
-                },
-            );
+            self.jobs[job].ended_by_itself = self.jobs[job].is_cancelled;
+            self.end_unless_cancelled(job, End::Expired);
         }
         self.discard(job);
     }
@@ -323,6 +315,11 @@ impl Model {
         }
     }
 
+    fn end_unless_cancelled(&mut self, job: usize, end: End) {
+        let is_cancelled = self.jobs[job].is_cancelled;
+        self.end(job, if is_cancelled { End::Cancelled } else { end });
+    }
+
     fn end(&mut self, job: usize, end: End) {
         self.jobs[job].phase = Phase::Ended(end);
         *match end {
@@ -375,15 +372,7 @@ impl Model {
         self.queue.clear();
         for job in 0..self.jobs.len() {
             if matches!(self.jobs[job].phase, Phase::Queued | Phase::Suspended) {
-                let is_cancelled = self.jobs[job].is_cancelled;
-                self.end(
-                    job,
-                    if is_cancelled {
-                        End::Cancelled
-                    } else {
-                        End::ShutDown
-                    },
-                );
+                self.end_unless_cancelled(job, End::ShutDown);
             }
         }
     }

@@ -83,36 +83,26 @@ impl Run {
                 let by = self.model.enter(is_late);
                 let job = self.model.spawn(by, kind, first);
                 self.submit(job, kind, first, Way::Spawn(&handle));
-                Ok(())
             }
-            Call::SpawnChild(until, kind, first) => self.spawn_child(until, kind, first),
-            Call::TryReserve(until) => self.try_reserve(until),
-            Call::Reserve(until) => self.reserve(until),
-            Call::PollReserve(which) => self.poll_reserve(which),
-            Call::DropReserve(which) => {
-                self.drop_reserve(which);
-                Ok(())
-            }
-            Call::SetDeadline { permit, has_passed } => {
-                self.set_deadline(permit, has_passed);
-                Ok(())
-            }
+            Call::SpawnChild(until, kind, first) => self.spawn_child(until, kind, first)?,
+            Call::TryReserve(until) => self.try_reserve(until)?,
+            Call::Reserve(until) => self.reserve(until)?,
+            Call::PollReserve(which) => self.poll_reserve(which)?,
+            Call::DropReserve(which) => self.drop_reserve(which),
+            Call::SetDeadline { permit, has_passed } => self.set_deadline(permit, has_passed),
             Call::SpawnByPermit(which, kind, first) => {
-                let Some(permit) = self.take_permit(which) else {
-                    return Ok(());
-                };
-                let (by, is_late) = (permit.model, permit.is_late);
-                let job = self.model.spawn_by(by, is_late, kind, first);
-                self.submit(job, kind, first, Way::By(permit.real));
-                Ok(())
+                if let Some(permit) = self.take_permit(which) {
+                    let (by, is_late) = (permit.model, permit.is_late);
+                    let job = self.model.spawn_by(by, is_late, kind, first);
+                    self.submit(job, kind, first, Way::By(permit.real));
+                }
             }
-            Call::SpawnUntilSoon(which, kind) => self.spawn_until_soon(which, kind),
+            Call::SpawnUntilSoon(which, kind) => self.spawn_until_soon(which, kind)?,
             Call::DropPermit(which) => {
                 if let Some(permit) = self.take_permit(which) {
                     self.model.permits.give_back(permit.model);
                     drop(permit.real);
                 }
-                Ok(())
             }
             Call::Tell(which, tell) => {
                 if let Some(job) = which.of(&self.living()) {
@@ -121,22 +111,19 @@ impl Run {
                     self.model.tell(job, tell);
                     self.jobs[job].tell(tell);
                 }
-                Ok(())
             }
-            Call::TellAndAwait(tell) => self.tell_and_await(tell),
+            Call::TellAndAwait(tell) => self.tell_and_await(tell)?,
             Call::Cancel(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
                     self.model.cancel(job);
                     self.jobs[job].task.as_ref().unwrap().abort();
                 }
-                Ok(())
             }
             Call::Abort(which) => {
                 if let Some(job) = which.of(&self.taken_on()) {
                     self.model.cancel(job);
                     self.jobs[job].abort.as_ref().unwrap().abort();
                 }
-                Ok(())
             }
             Call::Drop(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
@@ -144,34 +131,26 @@ impl Run {
                     self.jobs[job].waker = None;
                     drop(self.jobs[job].task.take());
                 }
-                Ok(())
             }
             Call::Detach(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
                     self.jobs[job].waker = None;
                     self.jobs[job].task.take().unwrap().detach();
                 }
-                Ok(())
             }
-            Call::Poll(which) => match which.of(&self.with_task()) {
-                Some(job) => self.poll(job),
-                None => Ok(()),
-            },
+            Call::Poll(which) => self.poll(which.of(&self.with_task()))?,
             Call::Await(which) => {
                 let ended = |job: &usize| self.model.end_of(*job).is_some();
                 let those: Vec<_> = self.with_task().into_iter().filter(ended).collect();
-                match which.of(&those) {
-                    Some(job) => self.poll(job),
-                    None => Ok(()),
-                }
+                self.poll(which.of(&those))?;
             }
             Call::Shutdown => {
                 self.lane_is_at_it = !self.model.is_closed;
                 self.model.shut_down();
                 self.cpu.shutdown_background();
-                Ok(())
             }
         }
+        Ok(())
     }
 
     pub(crate) fn index(&self, which: Which, len: usize) -> Option<usize> {
@@ -283,7 +262,8 @@ impl Run {
 
     // Awaiting.
 
-    fn poll(&mut self, job: usize) -> Checked {
+    fn poll(&mut self, job: Option<usize>) -> Checked {
+        let Some(job) = job else { return Ok(()) };
         let flag = Arc::new(Flag::default());
         let task = self.jobs[job].task.as_mut().unwrap();
         let polled = poll_once(task, &flag).map(|result| end_of_task(job, result));
@@ -343,7 +323,7 @@ impl Run {
         self.lane_is_at_it = false;
         self.settle()?;
         for job in self.with_task() {
-            self.poll(job)?;
+            self.poll(Some(job))?;
         }
         for (job, real) in self.jobs.iter().enumerate() {
             prop_assert_eq!(real.drops.load(SeqCst), 1, "drops of job {}", job);

@@ -3,27 +3,22 @@
 
 use std::sync::Arc;
 
-use crate::support::{Stuck, lanes, thread_name, time_limit};
+use crate::support::{Stuck, lanes, nothing, thread_name};
 use twolane_core::JoinErrorKind;
 
 /// The I/O worker goes on at once, though a CPU job runs and others wait.
 #[test]
 fn on_an_io_worker_while_cpu_work_runs() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (stuck, let_go) = Stuck::start(lanes.cpu.handle()).split();
-    let queued = lanes.cpu.spawn_cpu(|| ());
+    let queued = lanes.cpu.spawn_cpu(nothing);
     let cpu = lanes.cpu;
-    let dropped_on = lanes.io.block_on(async move {
-        tokio::spawn(async move {
-            drop(cpu);
-            // Were it blocked until the job ends, the job would never end.
-            thread_name()
-        })
-        .await
-        .unwrap()
+    let drops = lanes.io.spawn(async move {
+        drop(cpu);
+        // Were it blocked until the job ends, the job would never end.
+        thread_name()
     });
-    assert_eq!(dropped_on, "io");
+    assert_eq!(lanes.io.block_on(drops).unwrap(), "io");
     assert_eq!(queued.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
     let_go.send(3).unwrap();
     assert_eq!(stuck.wait().unwrap(), 3);
@@ -32,25 +27,21 @@ fn on_an_io_worker_while_cpu_work_runs() {
 /// A panic in a destructor during unwinding aborts the process.
 #[test]
 fn while_unwinding() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let handle = lanes.cpu.handle().clone();
+    let (handle, lanes) = lanes(1).and_handle();
     let cpu = lanes.cpu;
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let _cpu = cpu;
         panic!("with the lane in scope");
     }));
     assert!(unwound.is_err());
-    assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().kind() == JoinErrorKind::Shutdown);
+    assert!(handle.spawn_cpu(nothing).wait().unwrap_err().kind() == JoinErrorKind::Shutdown);
 }
 
 /// By a thread that ends, by a task that is aborted, by the I/O runtime's own
 /// shutdown: everything the owner can be captured in.
 #[test]
 fn captured_in_what_ends() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let handle = lanes.cpu.handle().clone();
+    let (handle, lanes) = lanes(1).and_handle();
     let cpu = Arc::new(lanes.cpu);
     let held = cpu.clone();
     lanes.io.spawn(async move {

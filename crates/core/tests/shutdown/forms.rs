@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{self, Dropped, Stuck, lanes, suspended, time_limit};
+use crate::support::{self, Dropped, Stuck, lanes, nothing, stuck_in_a_poll, suspended};
 use twolane_core::{JoinError, JoinErrorKind, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,6 @@ fn is_shutdown<T>(joined: Result<T, JoinError>) -> bool {
 #[test]
 fn every_cell_of_the_table() {
     for form in FORMS {
-        let _limit = time_limit();
         let lanes = lanes(2);
         let (io, cpu) = (lanes.io, lanes.cpu);
         let handle = cpu.handle().clone();
@@ -41,18 +40,7 @@ fn every_cell_of_the_table() {
         // Running: a closure, and a future that will have to wait. They
         // take both threads.
         let (closure, end_closure) = Stuck::start(&handle).split();
-        let (polled, is_polled) = mpsc::channel();
-        let (end_poll, wait) = mpsc::channel::<()>();
-        let future = {
-            let token = token();
-            handle.spawn(async move {
-                let _token = token;
-                polled.send(()).unwrap();
-                wait.recv().unwrap();
-                std::future::pending::<()>().await;
-            })
-        };
-        is_polled.recv().unwrap();
+        let (future, end_poll) = stuck_in_a_poll(&handle, token());
         // Queued: closures and futures, attached and detached.
         let ran = Arc::new(AtomicUsize::new(0));
         let queue = |token: Dropped| -> Task<()> {
@@ -64,13 +52,11 @@ fn every_cell_of_the_table() {
         };
         let queued = queue(token());
         queue(token()).detach();
-        let queued_future = {
-            let (ran, token) = (ran.clone(), token());
-            handle.spawn(async move {
-                let _token = token;
-                ran.fetch_add(1, SeqCst);
-            })
-        };
+        let (ran_future, of_future) = (ran.clone(), token());
+        let queued_future = handle.spawn(async move {
+            let _token = of_future;
+            ran_future.fetch_add(1, SeqCst);
+        });
 
         let limit = Duration::from_millis(20);
         let waits = match form {
@@ -87,7 +73,7 @@ fn every_cell_of_the_table() {
         };
         let cpu = (form != Form::Drop).then_some(cpu);
         // Admission is over.
-        assert!(is_shutdown(handle.spawn_cpu(|| ()).wait()));
+        assert!(is_shutdown(handle.spawn_cpu(nothing).wait()));
         assert!(is_shutdown(handle.spawn(async {}).wait()));
         assert!(is_shutdown(handle.spawn_io(async {}).wait()));
         // These say so while both threads are stuck.
@@ -125,7 +111,6 @@ fn every_cell_of_the_table() {
 /// A job that waits for the shutdown of its own lane would wait for itself.
 #[test]
 fn a_job_that_awaits_its_own_shutdown() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let cpu = Arc::new(lanes.cpu);
     // A future is dropped at that very await, like the others.

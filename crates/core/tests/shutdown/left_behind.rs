@@ -5,16 +5,15 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use futures::future::lazy;
-use twolane_core::{JoinErrorKind, in_cpu_context};
+use twolane_core::{CpuRuntime, Handle, JoinErrorKind, in_cpu_context};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, PanicsOnDrop, Stuck, lanes, suspended, time_limit};
+use crate::support::{self, PanicsOnDrop, Stuck, gives, lanes, nothing, suspended};
 
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.
 #[test]
 fn captures_that_panic_leave_the_control_thread_alive() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let stuck = Stuck::start(lanes.cpu.handle());
     let captured = PanicsOnDrop;
@@ -34,12 +33,11 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
             let _ = self.0.recv();
         }
     }
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (let_go, blocked) = mpsc::channel();
     let task = suspended(lanes.cpu.handle(), Blocks(blocked));
     // Only once it is suspended does it lie with the control thread.
-    lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+    lanes.cpu.spawn_cpu(nothing).wait().unwrap();
     // Were it held, the destructor would never be let go.
     lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
     assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
@@ -51,13 +49,12 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
 /// is told so, by a panic that ends there.
 #[test]
 fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
-    struct Waits(Arc<twolane_core::CpuRuntime>);
+    struct Waits(Arc<CpuRuntime>);
     impl Drop for Waits {
         fn drop(&mut self) {
             self.0.shutdown().wait();
         }
     }
-    let _limit = time_limit();
     let lanes = lanes(1);
     let cpu = Arc::new(lanes.cpu);
     suspended(cpu.handle(), Waits(cpu.clone())).detach();
@@ -67,11 +64,11 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
 /// A `spawn_io` future whose runtime ended with its thread never told.
 #[test]
 fn a_runtime_that_ends_with_its_thread() {
+    let _limit = support::time_limit();
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime =
             tokio::runtime::Builder::new_current_thread().build().unwrap();
     }
-    let _limit = time_limit();
     let (task, state) = std::thread::spawn(|| {
         let io = RUNTIME.with(|runtime| runtime.handle().clone());
         let cpu = support::cpu_lane(1, &io);
@@ -80,10 +77,8 @@ fn a_runtime_that_ends_with_its_thread() {
     })
     .join()
     .unwrap();
-    assert_eq!(
-        task.wait().unwrap_err().kind(),
-        JoinErrorKind::IoRuntimeGone
-    );
+    let error = task.wait().unwrap_err();
+    assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone);
     assert!(state.io().is_gone());
 }
 
@@ -91,7 +86,6 @@ fn a_runtime_that_ends_with_its_thread() {
 /// the thread that polls has entered.
 #[test]
 fn an_entered_handle_does_not_reach_into_others_io() {
-    let _limit = time_limit();
     let io = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -99,25 +93,23 @@ fn an_entered_handle_does_not_reach_into_others_io() {
     let own = support::cpu_lane(2, io.handle());
     let entered = entered.handle();
     let _entered = entered.enter();
-    let threads = own
-        .handle()
-        .spawn_io(async { twolane_core::Handle::current().worker_threads() });
-    assert_eq!(io.block_on(threads).unwrap(), 2);
-    assert_eq!(twolane_core::Handle::current().worker_threads(), 1);
+    let threads = || Handle::current().worker_threads();
+    let of_own = own.handle().spawn_io(async move { threads() });
+    assert_eq!(io.block_on(of_own).unwrap(), 2);
+    assert_eq!(threads(), 1);
 }
 
 /// As the pages say of a handle for a thread's whole life: it goes with the thread.
 #[test]
 fn a_handle_that_is_entered_for_a_threads_life_is_dropped_with_it() {
-    let _limit = time_limit();
     let token = Arc::new(());
     let kept = token.clone();
-    let lanes = support::lanes_with(1, |lane| lane.on_thread_start(move || _ = &kept));
-    let handle = lanes.cpu.handle().clone();
+    let (handle, lanes) =
+        support::lanes_with(1, |lane| lane.on_thread_start(move || _ = &kept)).and_handle();
     let entered = std::thread::spawn(move || {
         std::mem::forget(handle.enter());
         drop(handle);
-        twolane_core::spawn_cpu(|| 1).wait().unwrap()
+        twolane_core::spawn_cpu(gives(1)).wait().unwrap()
     });
     assert_eq!(entered.join().unwrap(), 1);
     assert!(lanes.cpu.shutdown().wait().is_empty());
@@ -129,7 +121,6 @@ fn a_handle_that_is_entered_for_a_threads_life_is_dropped_with_it() {
 /// `shutdown_timeout` said that nothing was left while such work went on.
 #[test]
 fn a_thread_that_runs_no_job_is_counted() {
-    let _limit = time_limit();
     for in_runtime in [false, true] {
         let lanes = lanes(1);
         let (started, runs) = mpsc::channel();

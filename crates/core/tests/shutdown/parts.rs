@@ -4,56 +4,55 @@
 //! The error that the job made of it, once: DataFusion's "task was cancelled". A job
 //! that is in the middle of a poll finds a part of it dropped, and returns.
 
-use std::future::Future;
-
 use futures::executor::block_on_stream;
+use futures::future::{BoxFuture, FutureExt};
 use twolane_core::{JoinErrorKind, in_cpu_context};
 
 use crate::parts_of::{Part, is_cut, is_cut_with_a_job, two_threads};
-use crate::support::time_limit;
 
-fn is_shut_down<F>(work: impl FnOnce(Part) -> F)
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    let _limit = time_limit();
-    let lanes = two_threads();
-    let (part, awaits) = Part::new();
-    let job = lanes.cpu.spawn(work(part));
-    awaits.recv().unwrap();
-    lanes.cpu.shutdown_background();
-    let error = job.wait().err().expect("it has lost a part");
-    assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
-    let metrics = lanes.cpu.handle().metrics();
-    let ended = (metrics.completed, metrics.panicked, metrics.dropped);
-    assert_eq!(ended, (0, 0, 1));
-    assert_eq!((metrics.running, metrics.suspended), (0, 0));
-}
+type Joined = BoxFuture<'static, Result<(), tokio::task::JoinError>>;
 
-#[test]
-fn a_job_that_returns_the_error_of_a_part_is_shut_down() {
-    is_shut_down(|part| in_cpu_context(part.spawn_and_join()));
-}
-
-#[test]
-fn so_is_one_that_panics_for_it() {
-    is_shut_down(|part| in_cpu_context(async { part.spawn_and_join().await.unwrap() }));
-}
+/// Each does with the error of its part what it likes: it returns it, panics for it, or has awaited the
+/// part outside of the wrapper, in its next step.
+const JOBS: [fn(Part) -> Joined; 3] = [
+    |part| in_cpu_context(part.spawn_and_join()).boxed(),
+    |part| {
+        let panics = async {
+            part.spawn_and_join().await.unwrap();
+            Ok(())
+        };
+        in_cpu_context(panics).boxed()
+    },
+    |part| {
+        let elsewhere = async move {
+            let (spawned, part) = in_cpu_context(async { (part.spawn(), part) }).await;
+            twolane_core::yield_now().await;
+            part.join(spawned).await
+        };
+        elsewhere.boxed()
+    },
+];
 
 #[test]
-fn so_is_one_that_awaits_the_part_elsewhere() {
-    is_shut_down(|part| async move {
-        let (spawned, part) = in_cpu_context(async { (part.spawn(), part) }).await;
-        // The next step.
-        twolane_core::yield_now().await;
-        part.join(spawned).await
-    });
+fn a_job_that_has_lost_a_part_is_shut_down() {
+    for (nth, job) in JOBS.into_iter().enumerate() {
+        println!("job {nth}");
+        let lanes = two_threads();
+        let (part, awaits) = Part::new();
+        let job = lanes.cpu.spawn(job(part));
+        awaits.recv().unwrap();
+        lanes.cpu.shutdown_background();
+        let error = job.wait().expect_err("it has lost a part");
+        assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
+        let now = lanes.cpu.handle().metrics();
+        assert_eq!((now.completed, now.panicked, now.dropped), (0, 0, 1));
+        assert_eq!((now.running, now.suspended), (0, 0));
+    }
 }
 
 /// Its output is what it makes of the shutdown.
 #[test]
 fn a_closure_returns_what_it_returns() {
-    let _limit = time_limit();
     let lanes = two_threads();
     let (part, awaits) = Part::new();
     let job = lanes
@@ -69,11 +68,8 @@ fn a_stream_that_ends_because_of_it_is_an_error() {
     is_cut(|cpu, part| {
         let stream = in_cpu_context(part.into_stream());
         let items = cpu.stream_from_cpu(stream, 1, |_| 1);
-        let items: Vec<_> = block_on_stream(Box::pin(items)).collect();
-        items
-            .into_iter()
-            .collect::<Result<Vec<u8>, _>>()
-            .map(|all| all.len())
+        let all: Result<Vec<u8>, _> = block_on_stream(Box::pin(items)).collect();
+        all.map(|all| all.len())
     });
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::support::at_end::at_thread_end;
-use crate::support::{Stuck, lanes, time_limit};
+use crate::support::{Stuck, lanes, nothing, time_limit};
 use futures::FutureExt;
 use futures::executor::block_on;
 use twolane_core::{CpuRuntime, Remaining};
@@ -14,7 +14,6 @@ use twolane_core::{CpuRuntime, Remaining};
 /// From many threads at once, in all forms, while a job runs.
 #[test]
 fn shutdown_twice_and_concurrently() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let cpu = Arc::new(lanes.cpu);
     let stuck = Stuck::<()>::start(cpu.handle());
@@ -56,20 +55,15 @@ impl Wake for WaitsFor {
 /// has passed, or never.
 #[test]
 fn a_limit_does_not_wait_for_the_queued_jobs() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     let stuck = Stuck::<()>::start(&cpu);
-    let mut tasks: Vec<_> = (0..1_000).map(|_| cpu.spawn_cpu(|| ())).collect();
+    let mut tasks: Vec<_> = (0..1_000).map(|_| cpu.spawn_cpu(nothing)).collect();
     let (first, last) = (0, tasks.len() - 1);
     let [limited, over] = [first, last].map(|n| {
         let (tell, told) = mpsc::channel();
         let waker = Waker::from(Arc::new(WaitsFor(Mutex::new(told))));
-        assert!(
-            tasks[n]
-                .poll_unpin(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
+        let polled = tasks[n].poll_unpin(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
         tell
     });
     let shutdown = lanes.cpu.shutdown_timeout(Duration::ZERO);

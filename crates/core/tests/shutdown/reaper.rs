@@ -6,12 +6,11 @@ use std::sync::mpsc;
 use twolane_core::JoinErrorKind;
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, lanes, time_limit};
+use crate::support::{Dropped, Stuck, lanes};
 
 /// It has nothing to do then, and is no thread that "still runs".
 #[test]
 fn a_thread_that_has_dropped_all_is_not_left() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let stuck = Stuck::start(lanes.cpu.handle());
     let (dropped, drops) = mpsc::channel();

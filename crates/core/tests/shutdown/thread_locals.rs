@@ -17,7 +17,7 @@ use std::time::Duration;
 use twolane_core::in_cpu_context;
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, lanes_with, suspended, time_limit};
+use crate::support::{Lanes, lanes, lanes_with, nothing, suspended};
 use twolane_core::JoinErrorKind;
 
 /// Its destructor takes its time.
@@ -82,30 +82,35 @@ fn is_counted(lanes: &Lanes, watched: &Watched) {
     assert!(watched.has_ended.load(SeqCst));
 }
 
+/// Of a worker, and of a thread of the lane's own runtime that serves no queue.
 #[test]
 #[cfg_attr(windows, ignore = "no other thread can end meanwhile")]
-fn of_a_job() {
-    let _limit = time_limit();
-    let lanes = lanes_with(2, |builder| builder);
-    let (slow, watched) = slow();
-    let job = lanes.cpu.spawn_cpu(|| set(&OF_A_JOB, slow));
-    job.wait().unwrap();
-    is_counted(&lanes, &watched);
+fn of_a_job_and_of_a_blocking_task() {
+    for is_blocking in [false, true] {
+        let lanes = lanes(2);
+        let (slow, watched) = slow();
+        let sets = move || set(&OF_A_JOB, slow);
+        let job = match is_blocking {
+            false => lanes.cpu.spawn_cpu(sets),
+            true => lanes.cpu.spawn(in_cpu_context(async {
+                tokio::task::spawn_blocking(sets).await.unwrap();
+            })),
+        };
+        job.wait().unwrap();
+        is_counted(&lanes, &watched);
+    }
 }
 
 /// It is older than what jobs set, and goes after it.
 #[test]
 #[cfg_attr(windows, ignore = "no other thread can end meanwhile")]
 fn of_a_start_hook() {
-    let _limit = time_limit();
     let (slow, watched) = slow();
     let slow = Mutex::new(Some(slow));
     let lanes = lanes_with(2, |builder| {
         builder.on_thread_start(move || {
             let slow = slow.lock().unwrap().take();
-            if let Some(slow) = slow {
-                set(&OF_A_HOOK, slow);
-            }
+            slow.into_iter().for_each(|slow| set(&OF_A_HOOK, slow));
         })
     });
     is_counted(&lanes, &watched);
@@ -120,27 +125,12 @@ fn of_a_destructor() {
             set(&OF_A_DESTRUCTOR, self.0.take().unwrap());
         }
     }
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |builder| builder);
+    let lanes = lanes(1);
     let (slow, watched) = slow();
     let job = suspended(lanes.cpu.handle(), Sets(Some(slow)));
     // After the step of that one.
-    lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+    lanes.cpu.spawn_cpu(nothing).wait().unwrap();
     lanes.cpu.shutdown_background();
     assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
-    is_counted(&lanes, &watched);
-}
-
-/// A thread of the lane's own runtime that serves no queue.
-#[test]
-#[cfg_attr(windows, ignore = "no other thread can end meanwhile")]
-fn of_a_blocking_task() {
-    let _limit = time_limit();
-    let lanes = lanes_with(1, |builder| builder);
-    let (slow, watched) = slow();
-    let sets = move || set(&OF_A_JOB, slow);
-    let blocking = async { tokio::task::spawn_blocking(sets).await };
-    let job = lanes.cpu.spawn(in_cpu_context(blocking));
-    job.wait().unwrap().unwrap();
     is_counted(&lanes, &watched);
 }

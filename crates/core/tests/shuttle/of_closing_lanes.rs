@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::admission::{Permit, Reserve};
-use crate::error::CloseReason;
+use crate::error::{CloseReason, JoinError};
 use crate::lane::control::{self, Due, Message};
 use crate::lane::{
     Lane, Level, Levels, Start, Submitter, ThreadSettings, Threads, Workers, thread as lane_thread,
@@ -96,6 +96,12 @@ impl Model {
         Self::with(limit, |own| Ok(OneWorker::start(own)))
     }
 
+    fn started(limit: Option<usize>) -> Self {
+        let model = Self::new(limit);
+        model.start();
+        model
+    }
+
     fn with(limit: Option<usize>, start: Start) -> Self {
         let (messages, receiver) = mpsc::channel();
         let settings = ThreadSettings {
@@ -124,15 +130,26 @@ impl Model {
         Submitter::new(self.levels.clone(), Priority::Normal)
     }
 
-    /// A thread submits a closure. It runs once, or its task ends by one of these causes.
-    fn submits(&self, causes: &'static [CloseReason]) -> JoinHandle<()> {
+    /// A thread submits a closure. It runs once, or its task ends by one of these causes. Returns how
+    /// often it ran.
+    fn submits(&self, causes: &'static [CloseReason]) -> JoinHandle<usize> {
         let submitter = self.submitter();
         thread::spawn(move || {
             let runs = Runs::default();
             let task = (&submitter).closure(runs.closure());
             drop(submitter);
-            runs.check(task, causes);
+            runs.check(task, causes)
         })
+    }
+
+    /// A thread submits a future, and hands the end of its task to `check`.
+    fn submits_future<F: Future<Output: Send> + Send + 'static>(
+        &self,
+        future: F,
+        check: impl FnOnce(Result<F::Output, JoinError>) + Send + 'static,
+    ) -> JoinHandle<()> {
+        let task = (&self.submitter()).submit(FutureWork::new(future));
+        thread::spawn(move || check(block_on(task)))
     }
 
     /// Closes the lane and waits until it has ended.
@@ -166,7 +183,7 @@ impl Runs {
         move || runs.0.fetch_add(1, SeqCst) + 1
     }
 
-    fn check(&self, task: Task<usize>, causes: &[CloseReason]) {
+    fn check(&self, task: Task<usize>, causes: &[CloseReason]) -> usize {
         let runs = || self.0.load(SeqCst);
         match block_on(task) {
             Ok(nth) => assert_eq!((nth, runs()), (1, 1)),
@@ -176,32 +193,41 @@ impl Runs {
                 assert!(causes.contains(&cause), "{cause:?}");
             }
         }
+        runs()
     }
+}
+
+fn each_job_ends_once_beside_a_shutdown(has_threads: bool) {
+    crate::check(move || {
+        let model = Model::new(None);
+        if has_threads {
+            model.start();
+        }
+        let submitters = [(); 2].map(|()| model.submits(&[CloseReason::ShutDown]));
+        if !has_threads {
+            model.levels.lane.thread_ended();
+        }
+        model.shut_down(Lane::close);
+        submitters.into_iter().for_each(|it| _ = it.join().unwrap());
+    });
 }
 
 #[test]
 fn each_job_that_is_submitted_beside_a_shutdown_ends_once() {
-    crate::check(|| {
-        let model = Model::new(None);
-        model.start();
-        let submitters = [(); 2].map(|()| model.submits(&[CloseReason::ShutDown]));
-        model.shut_down(Lane::close);
-        submitters.into_iter().for_each(|it| it.join().unwrap());
-    });
+    each_job_ends_once_beside_a_shutdown(true);
+}
+
+/// The threads start with the first job, and another one comes beside it, and the end of the lane.
+#[test]
+fn jobs_that_ask_for_threads_beside_a_shutdown_run_or_end_with_it() {
+    each_job_ends_once_beside_a_shutdown(false);
 }
 
 #[test]
 fn a_lane_that_closes_while_its_threads_start_ends_what_was_queued() {
     crate::check(|| {
         let model = Model::new(None);
-        let submitter = model.submitter();
-        let submits = thread::spawn(move || {
-            let runs = Runs::default();
-            let task = (&submitter).closure(runs.closure());
-            drop(submitter);
-            let gone = CloseReason::IoRuntimeGone;
-            runs.check(task, &[gone]);
-        });
+        let submits = model.submits(&[CloseReason::IoRuntimeGone]);
         let levels = model.levels.clone();
         let ends = thread::spawn(move || levels.lane.close_because(CloseReason::IoRuntimeGone));
         model.start();
@@ -214,13 +240,10 @@ fn a_lane_that_closes_while_its_threads_start_ends_what_was_queued() {
 #[test]
 fn a_suspended_future_that_is_woken_beside_a_shutdown_ends_once() {
     crate::check(|| {
-        let model = Model::new(None);
-        model.start();
-        let submitter = model.submitter();
+        let model = Model::started(None);
         let (send, receive) = oneshot::channel();
-        let task = (&submitter).submit(FutureWork::new(async move { receive.await.unwrap() }));
-        drop(submitter);
-        let awaits = thread::spawn(move || match block_on(task) {
+        let waits = async move { receive.await.unwrap() };
+        let awaits = model.submits_future(waits, |ended| match ended {
             Ok(value) => assert_eq!(value, 7),
             Err(error) => assert_eq!(error.close_reason(), Some(CloseReason::ShutDown)),
         });
@@ -235,8 +258,7 @@ fn a_suspended_future_that_is_woken_beside_a_shutdown_ends_once() {
 #[test]
 fn a_job_that_is_cancelled_beside_a_shutdown_leaves_nothing() {
     crate::check(|| {
-        let model = Model::new(None);
-        model.start();
+        let model = Model::started(None);
         let submitter = model.submitter();
         let runs = Runs::default();
         let task = (&submitter).closure(runs.closure());
@@ -253,8 +275,7 @@ fn a_job_that_is_cancelled_beside_a_shutdown_leaves_nothing() {
 #[test]
 fn a_wait_for_a_permit_ends_when_the_lane_closes() {
     crate::check(|| {
-        let model = Model::new(Some(1));
-        model.start();
+        let model = Model::started(Some(1));
         let held = Permit::try_new(&model.submitter()).unwrap();
         let (open, gate) = channel::<()>();
         let runs = Arc::new(Mutex::new(Some(gate)));
@@ -284,13 +305,7 @@ fn a_wait_for_a_permit_ends_when_the_lane_closes() {
 fn a_job_that_comes_before_the_threads_runs() {
     crate::check(|| {
         let model = Model::new(None);
-        let submitter = model.submitter();
-        let submits = thread::spawn(move || {
-            let runs = Runs::default();
-            let task = (&submitter).closure(runs.closure());
-            drop(submitter);
-            runs.check(task, &[]);
-        });
+        let submits = model.submits(&[]);
         model.start();
         submits.join().unwrap();
         model.shut_down(Lane::close);
@@ -301,29 +316,13 @@ fn a_job_that_comes_before_the_threads_runs() {
 #[test]
 fn a_future_that_is_suspended_beside_a_shutdown_ends_with_it() {
     crate::check(|| {
-        let model = Model::new(None);
-        model.start();
-        let submitter = model.submitter();
-        let task = (&submitter).submit(FutureWork::new(std::future::pending::<()>()));
-        drop(submitter);
-        let awaits = thread::spawn(move || {
-            let ended = block_on(task).unwrap_err();
-            assert_eq!(ended.close_reason(), Some(CloseReason::ShutDown));
+        let model = Model::started(None);
+        let awaits = model.submits_future(std::future::pending::<()>(), |ended| {
+            let reason = ended.unwrap_err().close_reason();
+            assert_eq!(reason, Some(CloseReason::ShutDown));
         });
         model.shut_down(Lane::close);
         awaits.join().unwrap();
-    });
-}
-
-/// The threads start with the first job, and another one comes beside it, and the end of the lane.
-#[test]
-fn jobs_that_ask_for_threads_beside_a_shutdown_run_or_end_with_it() {
-    crate::check(|| {
-        let model = Model::new(None);
-        let submits = [(); 2].map(|()| model.submits(&[CloseReason::ShutDown]));
-        model.levels.lane.thread_ended();
-        model.shut_down(Lane::close);
-        submits.into_iter().for_each(|it| it.join().unwrap());
     });
 }
 
@@ -332,7 +331,7 @@ fn jobs_that_ask_for_threads_all_run() {
     crate::check(|| {
         let model = Model::new(None);
         let submits = [(); 2].map(|()| model.submits(&[]));
-        submits.into_iter().for_each(|it| it.join().unwrap());
+        submits.into_iter().for_each(|it| _ = it.join().unwrap());
         model.levels.lane.thread_ended();
         model.shut_down(Lane::close);
     });
@@ -343,19 +342,9 @@ fn jobs_that_ask_for_threads_all_run() {
 fn jobs_for_which_the_system_has_no_threads_end() {
     crate::check(|| {
         let model = Model::with(None, |_| Err(std::io::ErrorKind::WouldBlock.into()));
-        let submits: Vec<_> = (0..2)
-            .map(|_| {
-                let submitter = model.submitter();
-                thread::spawn(move || {
-                    let runs = Runs::default();
-                    let task = (&submitter).closure(runs.closure());
-                    drop(submitter);
-                    runs.check(task, &[CloseReason::NoThreads]);
-                    assert_eq!(runs.0.load(SeqCst), 0);
-                })
-            })
-            .collect();
-        submits.into_iter().for_each(|it| it.join().unwrap());
+        let submits = [(); 2].map(|()| model.submits(&[CloseReason::NoThreads]));
+        let runs = submits.map(|it| it.join().unwrap());
+        assert_eq!(runs, [0, 0]);
         model.levels.lane.thread_ended();
         model.shut_down(Lane::close);
     });
@@ -374,13 +363,7 @@ fn who_waits_for_threads_is_told_also_if_there_are_none() {
             0 => Err(std::io::ErrorKind::WouldBlock.into()),
             _ => Ok(OneWorker::start(own)),
         });
-        let submitter = model.submitter();
-        let submits = thread::spawn(move || {
-            let runs = Runs::default();
-            let task = (&submitter).closure(runs.closure());
-            drop(submitter);
-            runs.check(task, &[CloseReason::NoThreads]);
-        });
+        let submits = model.submits(&[CloseReason::NoThreads]);
         // It has those of the second try, if the job has asked before.
         let _ = model.submitter().level().started();
         submits.join().unwrap();

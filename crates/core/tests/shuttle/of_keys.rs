@@ -11,7 +11,8 @@ use crate::check;
 use crate::error::CloseReason;
 use crate::key::Key;
 use crate::lane::RunQueue;
-use crate::limits::{Charge, Limit, Limits};
+use crate::limits::Charge;
+use crate::of_limits::limits;
 use crate::pace::{Popped, Shares};
 use crate::task::{Cancel, Runnable, StepEnd, Worker};
 
@@ -97,9 +98,7 @@ fn each_job_is_popped_once() {
 #[test]
 fn a_key_is_bounded_and_leaves_nothing() {
     check(|| {
-        let shares = Arc::new(Shares::new(1, None));
-        let wait = Some(std::time::Duration::from_secs(500));
-        let limits = Limits::new(Limit { jobs: None, wait }, 1, &shares);
+        let limits = limits(1);
         let key = Key::new("a").with_max_jobs(1);
         let threads = [(); 3].map(|()| {
             let (limits, key) = (limits.clone(), key.clone());
@@ -117,25 +116,6 @@ fn a_key_is_bounded_and_leaves_nothing() {
         let another = Key::new("b").with_max_jobs(1);
         drop(limits.admit(Some(&another), Some((false, None))).unwrap());
         drop(charges);
-        assert!(limits.is_free());
-    });
-}
-
-/// A canceller gives back the time of a job while the worker that has popped it releases the rest.
-#[test]
-fn a_charge_of_a_key_is_given_back_once() {
-    check(|| {
-        let shares = Arc::new(Shares::new(1, None));
-        let wait = Some(std::time::Duration::from_secs(500));
-        let limits = Limits::new(Limit { jobs: None, wait }, 1, &shares);
-        let charge = Arc::new(Charge::new(&limits, Some(&Key::from("a"))).ok().unwrap());
-        charge.queue(|| None, false);
-        let canceller = thread::spawn({
-            let charge = charge.clone();
-            move || charge.pause()
-        });
-        charge.release();
-        canceller.join().unwrap();
         assert!(limits.is_free());
     });
 }

@@ -11,7 +11,8 @@ use shuttle::thread;
 use tokio::sync::AcquireError;
 
 use crate::check;
-use crate::error::JoinErrorKind;
+use crate::error::{JoinError, JoinErrorKind};
+use crate::key::Key;
 use crate::limits::{Charge, Limit, Limits};
 use crate::pace::Shares;
 
@@ -20,7 +21,7 @@ const MS: Duration = Duration::from_secs(5);
 /// That of one thread, with the limit of [`limits`].
 const ROOM: Duration = Duration::from_millis(90);
 
-fn limits(threads: usize) -> Arc<Limits> {
+pub(crate) fn limits(threads: usize) -> Arc<Limits> {
     with_jobs(None, threads)
 }
 
@@ -43,9 +44,19 @@ fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Cha
     jobs.collect()
 }
 
+/// What a job that is not known to be short is told now.
+fn refused(limits: &Arc<Limits>) -> JoinError {
+    limits.admit(None, Some((false, None))).err().unwrap()
+}
+
 /// One schedule: nothing runs beside it.
 fn alone(test: impl Fn() + Send + Sync + 'static) {
     shuttle::check_random(test, 1);
+}
+
+/// The same, with the limits of so many threads.
+fn alone_on(threads: usize, test: impl Fn(&Arc<Limits>) + Send + Sync + 'static) {
+    alone(move || test(&limits(threads)));
 }
 
 #[test]
@@ -61,29 +72,32 @@ fn what_was_charged_is_free_at_the_end() {
     });
 }
 
-/// The worker releases a job that it has run, and another thread closes it, or drops it.
+/// The worker releases a job that it has run, and another thread closes it, or drops it. Also where
+/// the job has a key.
 #[test]
 fn a_charge_is_given_back_once() {
-    check(|| {
-        let limits = limits(1);
-        let others = job(&limits, Some(200 * MS), false);
-        let one: Arc<Charge> = limits
-            .admit(None, Some((true, None)))
-            .map(Arc::new)
-            .unwrap();
-        one.queue(|| None, true);
-        let worker = thread::spawn({
-            let one = one.clone();
-            move || {
-                one.pause();
-                one.release();
-            }
+    for key in [None, Some("a")] {
+        check(move || {
+            let limits = limits(1);
+            let others = job(&limits, Some(200 * MS), false);
+            let key = key.map(Key::from);
+            let one = limits.admit(key.as_ref(), Some((true, None)));
+            let one: Arc<Charge> = one.map(Arc::new).unwrap();
+            one.queue(|| None, true);
+            let worker = thread::spawn({
+                let one = one.clone();
+                move || {
+                    one.pause();
+                    one.release();
+                }
+            });
+            one.release();
+            worker.join().unwrap();
+            drop(others);
+            assert!(limits.is_free(), "though the charge is still there");
+            drop(one);
         });
-        one.release();
-        worker.join().unwrap();
-        drop((others, one));
-        assert!(limits.is_free());
-    });
+    }
 }
 
 /// Two wait for room while others come and go, and nothing is lost.
@@ -157,10 +171,9 @@ fn a_turn_that_is_not_taken_goes_to_the_next() {
 /// them, by the length of tiny jobs, made each wait for three seconds.
 #[test]
 fn there_are_no_more_turns_than_threads_before_their_jobs_are_queued() {
-    alone(|| {
-        let limits = limits(2);
-        let all = fill(&limits, Some(200 * MS), false);
-        let mut waiters = waiters(&limits, 20);
+    alone_on(2, |limits| {
+        let all = fill(limits, Some(200 * MS), false);
+        let mut waiters = waiters(limits, 20);
         assert!(admitted(&mut waiters).is_empty());
         drop(all);
         let first = admitted(&mut waiters);
@@ -183,10 +196,9 @@ fn there_are_no_more_turns_than_threads_before_their_jobs_are_queued() {
 /// Short jobs of callers that wait had no limit at all.
 #[test]
 fn a_waiter_needs_room_for_a_short_job_too() {
-    alone(|| {
-        let limits = limits(1);
-        let short = fill(&limits, Some(9 * MS), true);
-        let mut waiters = waiters(&limits, 1);
+    alone_on(1, |limits| {
+        let short = fill(limits, Some(9 * MS), true);
+        let mut waiters = waiters(limits, 1);
         assert!(admitted(&mut waiters).is_empty());
         drop(short);
         assert_eq!(admitted(&mut waiters).len(), 1);
@@ -197,16 +209,15 @@ fn a_waiter_needs_room_for_a_short_job_too() {
 /// end.
 #[test]
 fn short_jobs_that_come_and_go_do_not_pass_a_wait_for_ever() {
-    alone(|| {
-        let limits = limits(1);
-        let mut short = fill(&limits, Some(9 * MS), true);
-        let mut long = fill(&limits, Some(30 * MS), false);
-        let mut waiters = waiters(&limits, 1);
+    alone_on(1, |limits| {
+        let mut short = fill(limits, Some(9 * MS), true);
+        let mut long = fill(limits, Some(30 * MS), false);
+        let mut waiters = waiters(limits, 1);
         assert!(admitted(&mut waiters).is_empty());
         let mut ended = 0;
         while admitted(&mut waiters).is_empty() {
             drop(short.remove(0));
-            short.extend(job(&limits, Some(9 * MS), true));
+            short.extend(job(limits, Some(9 * MS), true));
             // After some of them, another one has had its turn.
             ended += 1;
             if ended % 10 == 0 {
@@ -219,24 +230,17 @@ fn short_jobs_that_come_and_go_do_not_pass_a_wait_for_ever() {
 /// 100 clients that uploaded slowly filled a lane that did nothing.
 #[test]
 fn a_permit_that_was_tried_counts_no_time_before_its_job_and_asks_again_then() {
-    alone(|| {
-        let limits = limits(1);
+    alone_on(1, |limits| {
         let mut permits: Vec<_> = (0..100)
             .map(|_| limits.admit(None, Some((false, None))).unwrap())
             .collect();
-        let all = fill(&limits, Some(30 * MS), false);
+        let all = fill(limits, Some(30 * MS), false);
         assert_eq!(all.len(), 3);
-        assert!(
-            permits
-                .iter()
-                .all(|it| it.admit_in_time(Some((false, None))).is_err())
-        );
         // A short one is not refused for those.
-        assert!(
-            permits
-                .iter()
-                .all(|it| it.admit_in_time(Some((true, None))).is_ok())
-        );
+        for permit in &permits {
+            assert!(permit.admit_in_time(Some((false, None))).is_err());
+            assert!(permit.admit_in_time(Some((true, None))).is_ok());
+        }
         drop(all);
         let one = permits.pop().unwrap();
         one.admit_in_time(Some((false, None))).unwrap();
@@ -248,10 +252,9 @@ fn a_permit_that_was_tried_counts_no_time_before_its_job_and_asks_again_then() {
 
 #[test]
 fn a_permit_that_was_waited_for_is_not_refused() {
-    alone(|| {
-        let limits = limits(1);
-        let one = admitted(&mut waiters(&limits, 1)).pop().unwrap();
-        let _all = fill(&limits, Some(30 * MS), false);
+    alone_on(1, |limits| {
+        let one = admitted(&mut waiters(limits, 1)).pop().unwrap();
+        let _all = fill(limits, Some(30 * MS), false);
         one.admit_in_time(Some((false, None))).unwrap();
     });
 }
@@ -278,7 +281,6 @@ fn jobs_are_admitted_while_those_before_them_take_no_longer() {
     alone(|| {
         // 180 ms of room: the twelfth finds 165.
         assert_eq!(fill(&limits(2), Some(15 * MS), false).len(), 12);
-        let refused = |limits: &Arc<Limits>| limits.admit(None, Some((false, None))).err().unwrap();
         let limits = limits(1);
         let _all = fill(&limits, Some(15 * MS), false);
         assert_eq!(refused(&limits).kind(), JoinErrorKind::QueueFull);
@@ -288,15 +290,14 @@ fn jobs_are_admitted_while_those_before_them_take_no_longer() {
 
 #[test]
 fn a_few_jobs_are_admitted_of_which_nothing_is_known() {
-    alone(|| {
-        let limits = limits(1);
-        assert_eq!(fill(&limits, None, false).len(), 8);
+    alone_on(1, |limits| {
+        assert_eq!(fill(limits, None, false).len(), 8);
         // Whatever the jobs of other sites take.
         let tiny: Vec<_> = (0..100)
-            .map(|_| job(&limits, Some(MS / 1_000), false))
+            .map(|_| job(limits, Some(MS / 1_000), false))
             .collect();
         assert!(tiny.iter().all(Option::is_some));
-        assert_eq!(fill(&limits, None, false).len(), 8);
+        assert_eq!(fill(limits, None, false).len(), 8);
     });
 }
 
@@ -316,11 +317,10 @@ fn a_job_is_admitted_while_long_ones_run_on_all_other_threads() {
 
 #[test]
 fn short_jobs_have_room_of_their_own() {
-    alone(|| {
-        let limits = limits(1);
-        let _long = fill(&limits, Some(40 * MS), false);
+    alone_on(1, |limits| {
+        let _long = fill(limits, Some(40 * MS), false);
         // Four fifths of it.
-        assert_eq!(fill(&limits, Some(9 * MS), true).len(), 8);
+        assert_eq!(fill(limits, Some(9 * MS), true).len(), 8);
         assert!(limits.admit(None, Some((false, None))).is_err());
     });
 }
@@ -328,22 +328,20 @@ fn short_jobs_have_room_of_their_own() {
 /// A future that waits keeps nobody waiting.
 #[test]
 fn a_job_that_pauses_counts_nothing() {
-    alone(|| {
-        let limits = limits(1);
-        let all = fill(&limits, Some(45 * MS), false);
+    alone_on(1, |limits| {
+        let all = fill(limits, Some(45 * MS), false);
         all.iter().for_each(Charge::pause);
         assert!(limits.is_free());
-        assert_eq!(fill(&limits, Some(45 * MS), false).len(), 2);
+        assert_eq!(fill(limits, Some(45 * MS), false).len(), 2);
     });
 }
 
 /// Without a permit, also if there is no room.
 #[test]
 fn what_is_exempt_counts_in_time() {
-    alone(|| {
-        let limits = limits(1);
+    alone_on(1, |limits| {
         let own: Vec<_> = (0..8)
-            .map(|_| Charge::exempt(&limits, None).unwrap())
+            .map(|_| Charge::exempt(limits, None).unwrap())
             .collect();
         own.iter().for_each(|own| own.queue(|| None, false));
         assert!(limits.admit(None, Some((false, None))).is_err());
@@ -363,25 +361,11 @@ fn both_limits_hold() {
         let three = fill(&limits, Some(MS), false);
         assert_eq!(three.len(), 3);
         assert_eq!(limits.jobs(), Some((3, 3)));
-        assert_eq!(
-            limits
-                .admit(None, Some((false, None)))
-                .err()
-                .unwrap()
-                .retry_after(),
-            None
-        );
+        assert_eq!(refused(&limits).retry_after(), None);
         drop(three);
         assert_eq!(limits.jobs(), Some((3, 0)));
         let one = fill(&limits, Some(500 * MS), false);
         assert_eq!(one.len(), 1);
-        assert!(
-            limits
-                .admit(None, Some((false, None)))
-                .err()
-                .unwrap()
-                .retry_after()
-                .is_some()
-        );
+        assert!(refused(&limits).retry_after().is_some());
     });
 }

@@ -19,8 +19,12 @@ struct Chains {
 impl Busy {
     pub fn with(chains: usize, cpu: &Handle) -> Self {
         let busy = Self::default();
-        (0..chains).for_each(|_| next(cpu.clone(), busy.0.clone()));
+        busy.start(chains, cpu);
         busy
+    }
+
+    pub fn start(&self, chains: usize, cpu: &Handle) {
+        (0..chains).for_each(|_| next(cpu.clone(), self.0.clone()));
     }
 
     /// How many of the jobs have run so far.

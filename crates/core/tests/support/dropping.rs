@@ -1,16 +1,11 @@
 //! Ways in which a job ends, with a value that it owns: where is that dropped?
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::cell::OnceCell;
-use std::future::pending;
 use std::sync::mpsc;
 
-use crate::support::{self, Lanes, Stuck, lanes, thread_name};
+use crate::support::{self, Lanes, Stuck, lanes, nothing, stuck_in_a_poll, thread_name};
 use twolane_core::{Handle, JoinErrorKind, Task};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
@@ -62,22 +57,8 @@ pub type Value = Box<dyn Send>;
 fn suspended(cpu: &Handle, value: Value) -> Task<()> {
     let task = support::suspended(cpu, value);
     // After its step, on the only thread.
-    cpu.spawn_cpu(|| ()).wait().unwrap();
+    cpu.spawn_cpu(nothing).wait().unwrap();
     task
-}
-
-/// Computes, with the value, until it is let go, and then suspends for ever.
-fn running(cpu: &Handle, value: Value) -> (Task<()>, mpsc::Sender<()>) {
-    let (polled, is_polled) = mpsc::channel();
-    let (let_go, wait) = mpsc::channel::<()>();
-    let task = cpu.spawn(async move {
-        let _value = value;
-        polled.send(()).unwrap();
-        wait.recv().unwrap();
-        pending::<()>().await;
-    });
-    is_polled.recv().unwrap();
-    (task, let_go)
 }
 
 /// `submit` finds the lane's only thread taken, and what it returns is dropped before that ends.
@@ -90,7 +71,7 @@ fn while_queued<T>(lanes: &Lanes, submit: impl FnOnce(&Handle) -> T) {
 pub type Way = (&'static str, fn(&Lanes, Value, &dyn Fn()));
 
 /// Each ends the owner of a value in its own way.
-pub const WAYS: [Way; 17] = [
+pub const WAYS: [Way; 18] = [
     ("a closure that ran", |lanes, value, _| {
         lanes.cpu.spawn_cpu(move || drop(value)).wait().unwrap();
     }),
@@ -127,6 +108,11 @@ pub const WAYS: [Way; 17] = [
     ("cancelled while suspended", |lanes, value, _| {
         drop(suspended(lanes.cpu.handle(), value));
     }),
+    ("aborted while suspended", |lanes, value, _| {
+        let task = suspended(lanes.cpu.handle(), value);
+        task.abort();
+        assert!(task.wait().unwrap_err().is_cancelled());
+    }),
     ("a closure, cancelled while it ran", |lanes, value, _| {
         let (begun, begins) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();
@@ -140,7 +126,7 @@ pub const WAYS: [Way; 17] = [
         let_go.send(()).unwrap();
     }),
     ("a future, cancelled while it ran", |lanes, value, _| {
-        let (task, let_go) = running(lanes.cpu.handle(), value);
+        let (task, let_go) = stuck_in_a_poll(lanes.cpu.handle(), value);
         drop(task);
         let_go.send(()).unwrap();
     }),
@@ -157,7 +143,7 @@ pub const WAYS: [Way; 17] = [
         is_dropped();
     }),
     ("running at a shutdown", |lanes, value, is_dropped| {
-        let (_task, let_go) = running(lanes.cpu.handle(), value);
+        let (_task, let_go) = stuck_in_a_poll(lanes.cpu.handle(), value);
         lanes.cpu.shutdown_background();
         let_go.send(()).unwrap();
         is_dropped();

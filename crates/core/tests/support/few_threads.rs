@@ -21,6 +21,11 @@ pub fn in_groups(test: &str) {
 
 /// In that child, `test` with a lane of two workers to build.
 pub fn child(test: impl FnOnce(&Group, &dyn Fn() -> Builder)) {
+    with_lane_in_child(|lane| test(&Group::of_child(), lane));
+}
+
+/// The same in any child: it finds "all as it should be".
+pub fn with_lane_in_child(test: impl FnOnce(&dyn Fn() -> Builder)) {
     let _limit = time_limit();
     if !child::is_child() {
         return;
@@ -31,6 +36,6 @@ pub fn child(test: impl FnOnce(&Group, &dyn Fn() -> Builder)) {
         let lane = CpuRuntime::builder().worker_threads(2);
         lane.io_handle(io.handle().clone())
     };
-    test(&Group::of_child(), &lane);
+    test(&lane);
     child::found("all as it should be");
 }

@@ -1,14 +1,10 @@
 //! A worker that waits inside a job.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::sync::mpsc;
 
-use crate::support::{Lanes, thread_name};
+use crate::support::{Lanes, Stuck, thread_name};
 use twolane_core::Task;
 
 /// A job in the middle of a `join` whose second half another worker has.
@@ -25,21 +21,13 @@ impl Waiting {
     pub fn on_worker_0(lanes: &Lanes, lane: &str) -> Self {
         let cpu = lanes.cpu.handle().clone();
         let mut occupied: Vec<_> = (0..cpu.worker_threads())
-            .map(|_| {
-                let (told, is_on) = mpsc::channel();
-                let (let_go, wait) = mpsc::channel::<()>();
-                let task = cpu.spawn_cpu(move || {
-                    told.send(thread_name()).unwrap();
-                    wait.recv().unwrap();
-                });
-                (is_on.recv().unwrap(), task, let_go)
-            })
+            .map(|_| Stuck::start(&cpu))
             .collect();
         let mut free = |of_these: &dyn Fn(&str) -> bool| {
-            let found = occupied.iter().position(|(on, ..)| of_these(on));
-            let (on, task, let_go) = occupied.swap_remove(found.expect("one on each worker"));
-            let_go.send(()).unwrap();
-            task.wait().unwrap();
+            let found = occupied.iter().position(|it| of_these(&it.on));
+            let stuck = occupied.swap_remove(found.expect("one on each worker"));
+            let on = stuck.on.clone();
+            stuck.end();
             on
         };
         let waiter = format!("{lane}-0");
@@ -63,10 +51,7 @@ impl Waiting {
         let freed = free(&|_| true);
         let thief = is_waiting.recv().unwrap();
         assert_eq!(thief, freed);
-        for (_, task, let_go) in occupied {
-            let_go.send(()).unwrap();
-            task.wait().unwrap();
-        }
+        occupied.into_iter().for_each(Stuck::end);
         Self { job, let_go, thief }
     }
 

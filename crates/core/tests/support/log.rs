@@ -1,10 +1,6 @@
 //! What a subscriber of a test's own hears, and what logs.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};

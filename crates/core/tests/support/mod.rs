@@ -1,10 +1,6 @@
 //! What the tests share: a time limit for each, and lanes to test on.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 pub mod at_end;
 pub mod busy;
@@ -16,17 +12,35 @@ pub mod must_run;
 pub mod turns;
 pub mod wait;
 
+use std::cell::RefCell;
 use std::sync::mpsc;
 
 pub use limit::{thread_name, time_limit};
-use twolane_core::{Builder, CpuRuntime, Priority};
+use twolane_core::{Builder, CpuRuntime, Handle, Priority, Task};
 
 pub struct Lanes {
     pub cpu: CpuRuntime,
     pub io: tokio::runtime::Runtime,
 }
 
-/// An I/O runtime of two workers named `io`, and a CPU lane on it.
+thread_local! {
+    static LIMIT: RefCell<Option<limit::TimeLimit>> = const { RefCell::new(None) };
+}
+
+/// [`time_limit`], until this thread ends or builds another lane. Each test has a thread of its own;
+/// one that builds its lane on another thread needs a limit besides.
+pub fn limit_this_thread() {
+    LIMIT.set(Some(time_limit()));
+}
+
+impl Lanes {
+    /// Also the handle of the CPU lane, by which most tests call it.
+    pub fn and_handle(self) -> (Handle, Self) {
+        (self.cpu.handle().clone(), self)
+    }
+}
+
+/// An I/O runtime of two workers named `io`, and a CPU lane on it. The test has its time limit by that.
 pub fn lanes(threads: usize) -> Lanes {
     lanes_with(threads, |builder| builder)
 }
@@ -47,8 +61,16 @@ pub fn lanes_with(threads: usize, set: impl FnOnce(Builder) -> Builder) -> Lanes
 pub fn use_all(cpu: &CpuRuntime) {
     for priority in [Priority::High, Priority::Normal, Priority::Low] {
         let handle = cpu.handle().with_priority(priority);
-        handle.spawn_cpu(|| ()).wait().unwrap();
+        handle.spawn_cpu(nothing).wait().unwrap();
     }
+}
+
+/// What this process has of it, in kB, where `/proc` tells: `VmSize`, `VmRSS`.
+pub fn memory(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let value = status.lines().find_map(|line| line.strip_prefix(key));
+    let kb = value.unwrap().split_whitespace().nth(1);
+    kb.unwrap().parse().unwrap()
 }
 
 /// A CPU lane with threads named `cpu-N`, each priority with its own jobs: a test that holds the
@@ -59,6 +81,7 @@ pub fn cpu_lane(threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
 }
 
 fn settings(threads: usize, io: &tokio::runtime::Handle) -> Builder {
+    limit_this_thread();
     CpuRuntime::builder()
         .worker_threads(threads)
         .thread_name("cpu")
@@ -66,26 +89,36 @@ fn settings(threads: usize, io: &tokio::runtime::Handle) -> Builder {
         .short_jobs_first(false)
 }
 
+/// A job. It is one type for all tests: what each type costs the compiler is the whole way of a job.
+pub fn nothing() {}
+
+/// The same for a job that returns this.
+pub fn gives<T: Send>(output: T) -> impl FnOnce() -> T + Send {
+    move || output
+}
+
 /// A closure job that has started and stays until it is let go.
 pub struct Stuck<T> {
-    pub task: twolane_core::Task<T>,
+    pub task: Task<T>,
     let_go: mpsc::Sender<T>,
+    /// The thread that it is on.
+    pub on: String,
 }
 
 impl<T: Send + 'static> Stuck<T> {
-    pub fn start(cpu: &twolane_core::Handle) -> Self {
+    pub fn start(cpu: &Handle) -> Self {
         let (let_go, wait) = mpsc::channel();
         let (started, running) = mpsc::channel();
         let task = cpu.spawn_cpu(move || {
-            started.send(()).unwrap();
+            started.send(thread_name()).unwrap();
             wait.recv().unwrap()
         });
-        running.recv().unwrap();
-        Self { task, let_go }
+        let on = running.recv().unwrap();
+        Self { task, let_go, on }
     }
 
     /// Its task, and what lets it end.
-    pub fn split(self) -> (twolane_core::Task<T>, mpsc::Sender<T>) {
+    pub fn split(self) -> (Task<T>, mpsc::Sender<T>) {
         (self.task, self.let_go)
     }
 }
@@ -101,16 +134,16 @@ impl Stuck<()> {
 /// A priority with a limit in time that is full: its threads are held, and jobs queue up to the limit.
 pub struct Full {
     held: Vec<Stuck<()>>,
-    _queued: Vec<twolane_core::Task<()>>,
+    _queued: Vec<Task<()>>,
 }
 
 impl Full {
-    pub fn of(cpu: &twolane_core::Handle) -> Self {
+    pub fn of(cpu: &Handle) -> Self {
         let held = (0..cpu.worker_threads()).map(|_| Stuck::start(cpu));
         let held = held.collect();
         let mut queued = Vec::new();
         while cpu.try_reserve().is_ok() {
-            queued.push(cpu.spawn_cpu(|| ()));
+            queued.push(cpu.spawn_cpu(nothing));
         }
         Self {
             held,
@@ -141,11 +174,25 @@ pub fn lasts<T: Send + 'static>(
 }
 
 /// A job that holds this and waits for ever, in its first poll or after that.
-pub fn suspended<T: Send + 'static>(cpu: &twolane_core::Handle, held: T) -> twolane_core::Task<()> {
+pub fn suspended<T: Send + 'static>(cpu: &Handle, held: T) -> Task<()> {
     let (lasts, polled) = lasts(held);
     let task = cpu.spawn(lasts);
     polled.recv().unwrap();
     task
+}
+
+/// A job that holds this, computes until it is let go, and then waits for ever.
+pub fn stuck_in_a_poll<T: Send + 'static>(cpu: &Handle, held: T) -> (Task<()>, mpsc::Sender<()>) {
+    let (polls, polled) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let task = cpu.spawn(async move {
+        let _held = held;
+        polls.send(()).unwrap();
+        let _ = wait.recv();
+        std::future::pending().await
+    });
+    polled.recv().unwrap();
+    (task, let_go)
 }
 
 /// Tells on which thread it was dropped.

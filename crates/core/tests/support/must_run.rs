@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::io::Write;
 
 const VARIABLE: &str = "TWOLANE_MUST_RUN";
-const NAMES: [&str; 4] = ["cgroup", "cores", "real-time", "slices"];
+/// `go` is for contenders of benches.
+const NAMES: [&str; 5] = ["cgroup", "cores", "go", "real-time", "slices"];
 
 /// Prints that the machine lacks `name`, and why, so that CI can list it. Panics if
 /// `TWOLANE_MUST_RUN`, a list with commas, has that name: there it has to be.

@@ -1,11 +1,7 @@
 //! Streams and jobs of which a shutdown drops a part: see
 //! `tests/shutdown/parts.rs`.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::future::pending;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -16,7 +12,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError as Dropped, JoinHandle};
 use twolane_core::Handle;
 
-use crate::support::{self, Lanes, lanes, time_limit};
+use crate::support::{self, Lanes, lanes};
 
 /// What it awaits of a part of its own, which will be dropped.
 pub struct Part {
@@ -69,7 +65,6 @@ pub fn two_threads() -> Lanes {
 
 /// A reader must not take it for the end.
 pub fn is_cut<T: Send + 'static>(read: fn(&Handle, Part) -> Result<usize, T>) {
-    let _limit = time_limit();
     let lanes = two_threads();
     let (part, awaits) = Part::new();
     let handle = lanes.cpu.handle().clone();
@@ -110,9 +105,7 @@ fn reads_of_a_job(
 /// Such a stream, read by a thread of its own, ends with an error. `read` reads all of it, and tells
 /// of each item whether it is none.
 pub fn is_cut_with_a_job(read: fn(&Handle, BoxStream<'static, u8>, &mut dyn FnMut(bool))) {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     let (awaits, is_awaiting) = mpsc::channel();
     let (has_read, is_read) = mpsc::channel();
     let source = reads_of_a_job(&cpu, awaits, is_read).boxed();

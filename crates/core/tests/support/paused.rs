@@ -1,17 +1,15 @@
 //! A paused clock of Tokio's that a lane of one thread holds while it computes.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use twolane_core::CpuRuntime;
 
+/// The test has its time limit by that.
 pub fn lane() -> CpuRuntime {
+    crate::support::limit_this_thread();
     let settings = CpuRuntime::builder().worker_threads(1);
     settings.hold_paused_clock(true).build().unwrap()
 }

@@ -1,11 +1,7 @@
 //! An I/O lane that runs only while it is told to: between two calls of
 //! `until_idle`, nothing of it moves.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses a part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use tokio::runtime::{Builder, Runtime};
 use twolane_core::CpuRuntime;

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use crate::support::{Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -37,7 +37,6 @@ pub(crate) fn listen(test: impl Fn(&Log, Lanes)) {
     let (listener, lines) = mpsc::channel();
     *lock(&LISTENER) = Some(listener);
     let log = Log { lines };
-    let _limit = time_limit();
     let lanes = lanes(1);
     test(&log, lanes);
     log.is_silent();

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::coop;
 
 pub fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -34,4 +36,18 @@ where
         counter.abort();
         had
     })
+}
+
+/// A channel with so many items, and no more to come.
+pub fn full_channel(items: usize) -> UnboundedReceiver<usize> {
+    let (sender, receiver) = unbounded_channel();
+    (0..items).for_each(|item| sender.send(item).unwrap());
+    receiver
+}
+
+/// Uses up the budget of the task that polls it.
+pub async fn spend_budget() {
+    while coop::has_budget_remaining() {
+        coop::consume_budget().await;
+    }
 }

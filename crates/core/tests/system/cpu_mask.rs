@@ -9,10 +9,10 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::runtime::Runtime;
 
 use crate::support::wait::wait_until;
-use crate::support::{must_run, time_limit};
+use crate::support::{limit_this_thread, must_run};
 use crate::threads::cores;
 use stallwatch::Watch;
-use twolane_core::{CpuRuntime, Handle, Priority, in_cpu_context};
+use twolane_core::{Builder, CpuRuntime, Handle, Priority, in_cpu_context};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// What ends the names of the threads of a lane that has two for each priority and a watch.
@@ -21,7 +21,7 @@ const ROLES: [&str; 10] = [
 ];
 
 /// The cores that this thread may use.
-fn my_cores() -> Vec<usize> {
+pub(crate) fn my_cores() -> Vec<usize> {
     let mask = sched_getaffinity(None).unwrap();
     let is_set = |core: &usize| mask.is_set(*core);
     (0..CpuSet::MAX_CPU).filter(is_set).collect()
@@ -33,20 +33,29 @@ fn cores_of_a_child(lane: &Handle) -> Vec<usize> {
     lane.spawn_cpu(start).wait().unwrap()
 }
 
+pub(crate) fn bind_this_thread(cores: &[usize]) {
+    let mut mask = CpuSet::new();
+    cores.iter().for_each(|core| mask.set(*core));
+    sched_setaffinity(None, &mask).unwrap();
+}
+
 /// Runs `f` on a thread that may use these cores.
 fn on_cores<T: Send>(cores: &[usize], f: impl FnOnce() -> T + Send) -> T {
     let bound = || {
-        let mut mask = CpuSet::new();
-        cores.iter().for_each(|core| mask.set(*core));
-        sched_setaffinity(None, &mask).unwrap();
+        bind_this_thread(cores);
         f()
     };
     thread::scope(|scope| scope.spawn(bound).join().unwrap())
 }
 
+fn builder(threads: usize, io: &Runtime) -> Builder {
+    limit_this_thread();
+    let builder = CpuRuntime::builder().worker_threads(threads);
+    builder.io_handle(io.handle().clone())
+}
+
 #[test]
 fn each_lane_runs_where_it_was_built() {
-    let _limit = time_limit();
     let all = my_cores();
     let (first, last) = (vec![all[0]], vec![all[all.len() - 1]]);
     if first == last {
@@ -55,11 +64,7 @@ fn each_lane_runs_where_it_was_built() {
     let io = Runtime::new().unwrap();
     let built = [("a", &all), ("f", &first), ("l", &last)];
     let lanes = built.map(|(name, cores)| {
-        let builder = CpuRuntime::builder()
-            .worker_threads(2)
-            .thread_name(name)
-            .io_handle(io.handle().clone())
-            .watch_io(Watch::new());
+        let builder = builder(2, &io).thread_name(name).watch_io(Watch::new());
         on_cores(cores, || builder.build().unwrap())
     });
     for (lane, (name, expected)) in lanes.iter().zip(built) {
@@ -80,17 +85,18 @@ fn each_lane_runs_where_it_was_built() {
     }
 }
 
-/// It starts the threads of its priority, and it may be called on any thread.
+/// What `install` starts, the threads of its priority, also if it is called on any thread. And the
+/// blocking threads of the lane's Tokio runtime: they have the cores of the thread that needs them
+/// first, as with any Tokio runtime, which is in a job one of the lane.
 #[test]
-fn what_install_starts_runs_there_too() {
-    let _limit = time_limit();
+fn what_starts_later_runs_there_too() {
     let all = my_cores();
     let last = &all[all.len() - 1..];
     let io = Runtime::new().unwrap();
-    let lane = CpuRuntime::builder()
-        .worker_threads(1)
-        .io_handle(io.handle().clone());
+    let lane = builder(1, &io);
     let lane = on_cores(last, || lane.build().unwrap());
+    let blocking = in_cpu_context(async { tokio::task::spawn_blocking(my_cores).await });
+    assert_eq!(lane.spawn(blocking).wait().unwrap().unwrap(), last);
     for priority in ALL {
         let handle = lane.handle().with_priority(priority);
         let found = on_cores(&all[..1], || handle.install(my_cores).unwrap());
@@ -102,22 +108,11 @@ fn what_install_starts_runs_there_too() {
 #[test]
 fn a_hook_binds_a_thread_and_what_is_built_there() {
     let all = my_cores();
-    let _limit = time_limit();
     let io = Runtime::new().unwrap();
-    let bind = {
-        let first = all[0];
-        move || {
-            let mut mask = CpuSet::new();
-            mask.set(first);
-            sched_setaffinity(None, &mask).unwrap();
-        }
-    };
-    let builder = || {
-        let builder = CpuRuntime::builder().worker_threads(1);
-        builder.io_handle(io.handle().clone())
-    };
-    let bound = builder().on_thread_start(bind).build().unwrap();
-    let inner = builder();
+    let first = all[0];
+    let bind = move || bind_this_thread(&[first]);
+    let bound = builder(1, &io).on_thread_start(bind).build().unwrap();
+    let inner = builder(1, &io);
     let inner = bound.spawn_cpu(move || inner.build().unwrap());
     let inner = inner.wait().unwrap();
     for priority in ALL {
@@ -129,27 +124,11 @@ fn a_hook_binds_a_thread_and_what_is_built_there() {
 /// The number of threads is that of the cores which they have.
 #[test]
 fn a_bound_thread_builds_a_lane_of_one_thread() {
+    limit_this_thread();
     let first = &my_cores()[..1];
-    let _limit = time_limit();
     let io = Runtime::new().unwrap();
     let lane = CpuRuntime::builder().io_handle(io.handle().clone());
     let lane = on_cores(first, || lane.build().unwrap());
     assert_eq!(lane.handle().worker_threads(), 1);
     assert_eq!(cores_of_a_child(lane.handle()), first);
-}
-
-/// They have the cores of the thread that needs them first, as with any Tokio runtime: in a job,
-/// those of the lane.
-#[test]
-fn blocking_threads_of_the_lanes_tokio_runtime_stay_there() {
-    let _limit = time_limit();
-    let all = my_cores();
-    let last = &all[all.len() - 1..];
-    let io = Runtime::new().unwrap();
-    let lane = CpuRuntime::builder()
-        .worker_threads(1)
-        .io_handle(io.handle().clone());
-    let lane = on_cores(last, || lane.build().unwrap());
-    let blocking = in_cpu_context(async { tokio::task::spawn_blocking(my_cores).await });
-    assert_eq!(lane.spawn(blocking).wait().unwrap().unwrap(), last);
 }

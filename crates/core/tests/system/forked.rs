@@ -3,7 +3,7 @@
 use fork::{Fork, fork};
 use twolane_core::{CpuRuntime, in_cpu_context};
 
-use crate::support::{child, time_limit};
+use crate::support::{child, gives, time_limit};
 
 fn lane() -> CpuRuntime {
     CpuRuntime::builder()
@@ -24,12 +24,12 @@ fn a_forked_child_builds_a_lane_anew() {
     }
     let before = lane();
     before.spawn(in_cpu_context(async {})).wait().unwrap();
-    assert_eq!(before.spawn_cpu(|| 1).wait().unwrap(), 1);
+    assert_eq!(before.spawn_cpu(gives(1)).wait().unwrap(), 1);
     match fork().unwrap() {
         Fork::Child => {
             let anew = lane();
             let part = anew.spawn(in_cpu_context(async { tokio::spawn(async { 40 }).await }));
-            let sum = part.wait().unwrap().unwrap() + anew.spawn_cpu(|| 2).wait().unwrap();
+            let sum = part.wait().unwrap().unwrap() + anew.spawn_cpu(gives(2)).wait().unwrap();
             assert!(anew.shutdown().wait().is_empty());
             child::found(sum);
             // Without the destructors and the test harness of the parent.
@@ -37,7 +37,7 @@ fn a_forked_child_builds_a_lane_anew() {
         }
         Fork::Parent(id) => {
             fork::waitpid(id).unwrap();
-            assert_eq!(before.spawn_cpu(|| 2).wait().unwrap(), 2);
+            assert_eq!(before.spawn_cpu(gives(2)).wait().unwrap(), 2);
         }
     }
 }

@@ -4,14 +4,14 @@ use std::error::Error;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::{child, few_threads, time_limit};
-use twolane_core::{CpuRuntime, Handle, JoinErrorKind, Priority, in_cpu_context};
+use crate::support::{child, few_threads, gives, memory, nothing, time_limit};
+use twolane_core::{Handle, JoinErrorKind, Priority, in_cpu_context};
 
 struct Asks(Handle);
 
 impl Drop for Asks {
     fn drop(&mut self) {
-        self.0.spawn_cpu(|| ()).detach();
+        self.0.spawn_cpu(nothing).detach();
         // Not on a thread that closes jobs.
         let _ = self.0.tokio_handle();
     }
@@ -27,7 +27,7 @@ fn child_without_threads() {
         assert!(error.source().is_some(), "{error}");
         group.limit_threads("max");
         let cpu = lane().build().unwrap();
-        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn_cpu(gives(1)).wait().unwrap(), 1);
         // None for a priority that was not in use: its jobs are told, and the others go on.
         let high = cpu.handle().with_priority(Priority::High);
         group.limit_threads(1);
@@ -46,9 +46,9 @@ fn child_without_threads() {
         ] {
             assert_eq!(refused.kind(), JoinErrorKind::NoThreads);
         }
-        assert_eq!(cpu.spawn_cpu(|| 3).wait().unwrap(), 3);
+        assert_eq!(cpu.spawn_cpu(gives(3)).wait().unwrap(), 3);
         group.limit_threads("max");
-        assert_eq!(high.spawn_cpu(|| 4).wait().unwrap(), 4);
+        assert_eq!(high.spawn_cpu(gives(4)).wait().unwrap(), 4);
         assert!(high.tokio_handle().is_ok());
         assert!(cpu.shutdown().wait().is_empty());
     });
@@ -62,35 +62,23 @@ fn build_returns_an_error() {
 /// Not a test by itself: in a process that has room for so many of its lane's stacks.
 #[test]
 fn child_without_room() {
-    let _limit = time_limit();
-    if !child::is_child() {
-        return;
-    }
-    let io = tokio::runtime::Builder::new_current_thread();
-    let io = { io }.build().unwrap();
-    let lane = |stack| {
-        let lane = CpuRuntime::builder().worker_threads(4);
-        let lane = lane.io_handle(io.handle().clone());
-        lane.thread_stack_size(stack).build()
-    };
-    // The threads that the process has once.
-    assert!(lane(1 << 20).unwrap().shutdown().wait().is_empty());
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
-    let used = size.unwrap().trim().trim_end_matches(" kB").parse::<u64>();
-    let used = used.unwrap() << 10;
-    // It has four. (In between `build` may find room or not.)
-    for half_stacks in (1..=5).step_by(2) {
-        let room = u64::try_from(STACK).unwrap() * half_stacks / 2;
-        let limit = Rlimit {
-            current: Some(used + room),
-            ..getrlimit(Resource::As)
-        };
-        setrlimit(Resource::As, limit).unwrap();
-        let error = lane(STACK).unwrap_err();
-        assert!(error.source().is_some(), "{half_stacks}: {error}");
-    }
-    child::found("all as it should be");
+    few_threads::with_lane_in_child(|lane| {
+        let lane = |stack| lane().worker_threads(4).thread_stack_size(stack).build();
+        // The threads that the process has once.
+        assert!(lane(1 << 20).unwrap().shutdown().wait().is_empty());
+        let used = memory("VmSize") << 10;
+        // It has four. (In between `build` may find room or not.)
+        for half_stacks in (1..=5).step_by(2) {
+            let room = u64::try_from(STACK).unwrap() * half_stacks / 2;
+            let limit = Rlimit {
+                current: Some(used + room),
+                ..getrlimit(Resource::As)
+            };
+            setrlimit(Resource::As, limit).unwrap();
+            let error = lane(STACK).unwrap_err();
+            assert!(error.source().is_some(), "{half_stacks}: {error}");
+        }
+    });
 }
 
 const STACK: usize = 256 << 20;

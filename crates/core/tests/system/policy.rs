@@ -1,7 +1,6 @@
 //! Which scheduling policy do a lane's threads have, and what says that nice values mean nothing
 //! there? (Linux.)
 
-use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -14,20 +13,19 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 
 use crate::support::{child, lanes, must_run, time_limit};
+use crate::weights::{POLICY, my_value};
 
 /// `SCHED_FIFO`, as the kernel numbers it.
-const FIFO: &str = "1";
+const FIFO: i32 = 1;
+
+fn my_policy() -> i32 {
+    my_value(POLICY)
+}
 
 /// Makes this thread one of real time. An error if the process may not.
 fn join_real_time() -> Result<(), thread_priority::Error> {
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, fifo)
-}
-
-fn my_policy() -> String {
-    let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
-    let after_name = stat.rsplit_once(')').unwrap().1;
-    after_name.split_whitespace().nth(38).unwrap().to_owned()
 }
 
 /// Keeps the texts of the warnings that speak of a policy.
@@ -79,7 +77,7 @@ fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
     let later = [(); 2].map(|()| lanes(1));
     let texts = warnings.0.lock().unwrap().clone();
     assert_eq!(texts.len(), 1, "{texts:?}");
-    for (lanes, policy) in [(&built, FIFO), (&later, usual.as_str())] {
+    for (lanes, policy) in [(&built, FIFO), (&later, usual)] {
         for lanes in lanes {
             assert_eq!(lanes.cpu.spawn_cpu(my_policy).wait().unwrap(), policy);
             assert!(format!("{:?}", lanes.cpu).contains(&texts[0]));
@@ -91,7 +89,6 @@ fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
 /// The reverse: a lane that is built in real time after another one is none of real time.
 #[test]
 fn a_later_lane_that_is_built_in_real_time_has_the_first_ones_policy() {
-    let _limit = time_limit();
     let first = [(); 2].map(|()| lanes(1));
     let of_first = first[0].cpu.spawn_cpu(my_policy).wait().unwrap();
     let later = thread::spawn(|| {
@@ -100,7 +97,7 @@ fn a_later_lane_that_is_built_in_real_time_has_the_first_ones_policy() {
         Some(later.map(|lanes| lanes.cpu.spawn_cpu(my_policy).wait().unwrap()))
     });
     match later.join().unwrap() {
-        Some(later) => assert_eq!(later, [of_first.clone(), of_first]),
+        Some(later) => assert_eq!(later, [of_first; 2]),
         None => must_run::not_run("real-time", "this process may not set SCHED_FIFO"),
     }
 }

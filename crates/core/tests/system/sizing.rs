@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
+#[cfg(target_os = "linux")]
+use crate::cpu_mask::{bind_this_thread, my_cores};
 use crate::support::cgroup::Group;
-use crate::support::{child, cpu_lane, must_run, time_limit};
+use crate::support::{child, cpu_lane, must_run, nothing, time_limit};
 use twolane_core::CpuRuntime;
 
 fn throttled_to(cpu: &CpuRuntime) -> String {
@@ -21,24 +23,13 @@ fn child_of_the_group() {
         return;
     }
     let io = tokio::runtime::Runtime::new().unwrap();
-    let built = CpuRuntime::builder().io_handle(io.handle().clone()).build();
-    let set = CpuRuntime::builder()
-        .io_handle(io.handle().clone())
-        .worker_threads(3)
-        .build()
-        .unwrap();
-    assert_eq!(
-        set.handle().worker_threads(),
-        3,
-        "`Builder::worker_threads` comes first"
-    );
-    let unthrottled = CpuRuntime::builder()
-        .io_handle(io.handle().clone())
-        .worker_threads(1)
-        .throttle_to_quota(false)
-        .build()
-        .unwrap();
-    assert_eq!(throttled_to(&unthrottled), "None");
+    let builder = || CpuRuntime::builder().io_handle(io.handle().clone());
+    let built = builder().build();
+    let set = builder().worker_threads(3).build().unwrap();
+    let threads = set.handle().worker_threads();
+    assert_eq!(threads, 3, "`Builder::worker_threads` comes first");
+    let unthrottled = builder().worker_threads(1).throttle_to_quota(false);
+    assert_eq!(throttled_to(&unthrottled.build().unwrap()), "None");
     match built {
         Ok(cpu) if std::env::var_os("TWOLANE_TEST_PACE").is_some() => {
             child::found(throttled_to(&cpu));
@@ -57,27 +48,13 @@ fn threads_found(variable: Option<&str>, place: impl FnOnce(u32)) -> String {
     child::run("sizing::child_of_the_group", set, place)
 }
 
-#[test]
-fn by_default_one_per_core() {
-    let _limit = time_limit();
-    let found = threads_found(None, |_| ());
-    assert_eq!(
-        found,
-        twolane_core::CpuRuntime::default_threads()
-            .unwrap()
-            .to_string()
-    );
-}
-
+/// By default one per core, and as the variable says: a bad one is an error that names it.
 #[test]
 fn the_variable_sets_it() {
     let _limit = time_limit();
+    let default = CpuRuntime::default_threads().unwrap().to_string();
+    assert_eq!(threads_found(None, |_| ()), default);
     assert_eq!(threads_found(Some(" 5 "), |_| ()), "5");
-}
-
-#[test]
-fn a_bad_variable_is_an_error_that_names_it() {
-    let _limit = time_limit();
     for bad in ["none", "0", "-2", "1.5", "", "99999999999999999999"] {
         let found = threads_found(Some(bad), |_| ());
         let named = format!("TWOLANE_CPU_THREADS={bad:?}: the CPU lane takes 1 to ");
@@ -134,20 +111,14 @@ fn child_that_is_resized() {
     let io = tokio::runtime::Runtime::new().unwrap();
     // On a thread that is bound to one core: the I/O lane, which is not, has the quota too.
     #[cfg(target_os = "linux")]
-    {
-        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-        let mine = sched_getaffinity(None).unwrap();
-        let mut one = CpuSet::new();
-        one.set((0..).find(|core| mine.is_set(*core)).unwrap());
-        sched_setaffinity(None, &one).unwrap();
-    }
+    bind_this_thread(&my_cores()[..1]);
     let lanes = [(); 2].map(|()| cpu_lane(1, io.handle()));
     for quota in [None, Some(cores - 0.5), Some(cores - 0.75), None] {
         group.limit_cores(quota).unwrap();
         for lane in &lanes {
             // It looks where jobs begin, once in two seconds.
             while throttled_to(lane) != format!("{quota:?}") {
-                lane.spawn_cpu(|| ()).wait().unwrap();
+                lane.spawn_cpu(nothing).wait().unwrap();
             }
             assert_eq!(lane.handle().worker_threads(), 1);
         }

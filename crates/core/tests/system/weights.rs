@@ -19,7 +19,7 @@ const OTHER: i32 = 0;
 /// Where a value stands in a task's `stat`: "ID (NAME) STATE ...", counted from
 /// the state.
 const NICE: usize = 16;
-const POLICY: usize = 38;
+pub(crate) const POLICY: usize = 38;
 
 fn value_in(stat: &str, nth: usize) -> i32 {
     let after_name = stat.rsplit_once(')').unwrap().1;
@@ -27,7 +27,7 @@ fn value_in(stat: &str, nth: usize) -> i32 {
     value.parse().unwrap()
 }
 
-fn my_value(nth: usize) -> i32 {
+pub(crate) fn my_value(nth: usize) -> i32 {
     value_in(&fs::read_to_string("/proc/thread-self/stat").unwrap(), nth)
 }
 
@@ -63,7 +63,6 @@ fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
 #[test]
 fn each_priority_has_its_own() {
     let base = my_nice();
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let expected = DEFAULT.map(|nice| (base + nice).min(19));
     assert_eq!(nice_by_priority(&cpu), expected);
@@ -79,7 +78,6 @@ fn each_priority_has_its_own() {
 #[test]
 fn the_builder_sets_them_or_switches_them_off() {
     let base = my_nice();
-    let _limit = time_limit();
     let set = lanes_with(1, |lane| {
         let niceness = Niceness::off().of(Priority::Normal, 3);
         lane.niceness(niceness.of(Priority::Low, 3))
@@ -95,7 +93,6 @@ fn the_builder_sets_them_or_switches_them_off() {
 #[test]
 fn start_hooks_run_with_it() {
     let base = my_nice();
-    let _limit = time_limit();
     let (seen, hooks) = std::sync::mpsc::channel();
     let hook = move || seen.send(my_nice()).unwrap();
     let lanes = lanes_with(1, |lane| lane.on_thread_start(hook));
@@ -109,7 +106,6 @@ fn start_hooks_run_with_it() {
 /// The kernel treats a core that runs only such threads as free.
 #[test]
 fn low_is_of_the_idle_class_if_asked_for() {
-    let _limit = time_limit();
     let default = lanes(1);
     assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
     let asked = lanes_with(1, |lane| {
@@ -126,7 +122,6 @@ fn low_is_of_the_idle_class_if_asked_for() {
 #[test]
 fn what_is_made_in_a_job_is_not_born_niced() {
     let base = my_nice();
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let low = cpu.handle().with_priority(Priority::Low);
     let handle = io.handle().clone();
@@ -147,13 +142,11 @@ fn what_is_made_in_a_job_is_not_born_niced() {
 /// which are there on Linux 6.12 and later.
 #[test]
 fn the_threads_of_the_process_are_not_niced() {
-    let _limit = time_limit();
     let base = my_nice();
     let Lanes { cpu, io: _io } = lanes(1);
     let low = cpu.handle().with_priority(Priority::Low);
-    low.spawn(async { twolane_core::yield_if_due().await })
-        .wait()
-        .unwrap();
+    let yields = low.spawn(twolane_core::yield_if_due());
+    yields.wait().unwrap();
     assert_eq!(nice_of_threads("twolane-ticker"), [base]);
     for name in ["giveway-ticker", "giveway-tick"] {
         let tick = nice_of_threads(name);
@@ -165,46 +158,28 @@ async fn nice_of_blocking_thread() -> i32 {
     tokio::task::spawn_blocking(my_nice).await.unwrap()
 }
 
-/// Tokio's blocking pool grows on the caller's thread. Below a job the remedy
-/// is `spawn_io`: then that is a thread of the I/O lane.
+/// As documented at `Niceness`: what a job makes inherits its weight, as Tokio's blocking pool does, which
+/// grows on the caller's thread, and a child process. The remedy is `spawn_io`: then a thread of the
+/// I/O lane makes it.
 #[test]
-fn blocking_threads_made_by_spawn_io_are_not_niced() {
+fn what_a_job_makes_by_spawn_io_is_not_niced() {
     let base = my_nice();
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let low = cpu.handle().with_priority(Priority::Low);
+    assert_eq!(low.spawn_cpu(nice_of_child).wait().unwrap(), 19);
     let job = low.spawn(async {
-        twolane_core::spawn_io(nice_of_blocking_thread())
-            .await
-            .unwrap()
+        let blocking = twolane_core::spawn_io(nice_of_blocking_thread());
+        let child = twolane_core::spawn_io(async { nice_of_child() });
+        [blocking.await.unwrap(), child.await.unwrap()]
     });
-    assert_eq!(job.wait().unwrap(), base);
+    assert_eq!(job.wait().unwrap(), [base; 2]);
 }
 
 /// Its own nice value, which `nice` prints.
 fn nice_of_child() -> i32 {
     let child = Command::new("nice").output().unwrap();
-    String::from_utf8(child.stdout)
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap()
-}
-
-/// As documented at `Niceness`.
-#[test]
-fn a_child_process_of_a_job_inherits_and_one_of_spawn_io_is_not_niced() {
-    let base = my_nice();
-    let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(1);
-    let low = cpu.handle().with_priority(Priority::Low);
-    assert_eq!(low.spawn_cpu(nice_of_child).wait().unwrap(), 19);
-    let job = low.spawn(async {
-        twolane_core::spawn_io(async { nice_of_child() })
-            .await
-            .unwrap()
-    });
-    assert_eq!(job.wait().unwrap(), base);
+    let text = String::from_utf8(child.stdout).unwrap();
+    text.trim().parse().unwrap()
 }
 
 /// Tokio's workers come out of the blocking pool. One that has not started yet might
@@ -222,7 +197,6 @@ fn until_both_workers_run(io: &tokio::runtime::Runtime) {
 /// Tokio lets it go. If this fails, the docs can be bettered.
 #[test]
 fn blocking_threads_made_plainly_in_a_job_inherit() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     until_both_workers_run(&io);
     let low = cpu.handle().with_priority(Priority::Low);
@@ -236,7 +210,6 @@ fn blocking_threads_made_plainly_in_a_job_inherit() {
 /// the first to need them.
 #[test]
 fn blocking_threads_of_the_lanes_tokio_runtime_have_their_priority_s() {
-    let _limit = time_limit();
     let base = my_nice();
     let Lanes { cpu, io: _io } = lanes(1);
     for (priority, nice) in ALL.into_iter().zip(DEFAULT) {
