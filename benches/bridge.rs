@@ -15,6 +15,7 @@
 
 use std::cell::LazyCell;
 use std::pin::pin;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt, stream};
@@ -28,7 +29,7 @@ const WINDOW: usize = 256 << 10;
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 64 << 10;
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("bridge");
     let work = [15, 120].map(|us| (us, LazyCell::new(move || calibrated(us))));
     let factor = bench.pick([1, 16, 64, 64]);
@@ -90,24 +91,24 @@ fn main() {
         Ok(sample)
     }));
     let contest = Contest::new(&bench, contenders, [1, 5, 11, 21], Duration::from_secs(60));
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "µs for 4 KiB; of a trickle, ms",
-        "",
-        &[
-            Column::spread("each", "of_4_kib"),
-            Column::pooled("trickle p50", "trickle", 0.5),
-            Column::pooled("p99", "trickle", 0.99),
-        ],
-    );
-    for us in [15, 120] {
-        for way in ["4 KiB", "64 KiB"] {
-            let (over, under) = (format!("{us} µs, {way}"), format!("{us} µs, in place"));
-            let name = format!("{us}_us_{}_over_in_place", way.replace(' ', "_"));
-            report.ratio(name, "of_4_kib", &over, &under);
+    contest.report(|report| {
+        report.table(
+            "µs for 4 KiB; of a trickle, ms",
+            "",
+            &[
+                Column::spread("each", "of_4_kib"),
+                Column::pooled("trickle p50", "trickle", 0.5),
+                Column::pooled("p99", "trickle", 0.99),
+            ],
+        );
+        for us in [15, 120] {
+            for way in ["4 KiB", "64 KiB"] {
+                let (over, under) = (format!("{us} µs, {way}"), format!("{us} µs, in place"));
+                let name = format!("{us}_us_{}_over_in_place", way.replace(' ', "_"));
+                report.ratio(name, "of_4_kib", &over, &under);
+            }
         }
-    }
-    report.finish();
+    })
 }
 
 fn calibrated(us: u64) -> Work {

@@ -11,6 +11,7 @@
 //! cargo bench -p twolane-benches --bench encode
 //! ```
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,7 +69,7 @@ async fn on_the_lane(State((cpu, rows)): State<(Handle, Rows)>) -> Result<Respon
     json_from_cpu(cpu.try_reserve()?, rows).await
 }
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("encode");
     let counted = Duration::from_millis(bench.pick([200, 2_000, 5_000, 20_000]));
     let io = Runtime::new().unwrap();
@@ -108,26 +109,26 @@ fn main() {
         })
     });
     let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], counted * 2);
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "/health, ms; answers a second, and their size",
-        "",
-        &[
-            Column::pooled("/health p50", "health", 0.5),
-            Column::pooled("p99", "health", 0.99),
-            Column::pooled("max", "health", 1.0),
-            Column::spread("answers", "answers"),
-            Column::median("MB", "size"),
-        ],
-    );
-    report.ratio(
-        "health_p99_handler_over_lane",
-        "health_p99",
-        "handler",
-        "lane",
-    );
-    report.ratio("answers_lane_over_handler", "answers", "lane", "handler");
-    report.finish();
+    contest.report(|report| {
+        report.table(
+            "/health, ms; answers a second, and their size",
+            "",
+            &[
+                Column::pooled("/health p50", "health", 0.5),
+                Column::pooled("p99", "health", 0.99),
+                Column::pooled("max", "health", 1.0),
+                Column::spread("answers", "answers"),
+                Column::median("MB", "size"),
+            ],
+        );
+        report.ratio(
+            "health_p99_handler_over_lane",
+            "health_p99",
+            "handler",
+            "lane",
+        );
+        report.ratio("answers_lane_over_handler", "answers", "lane", "handler");
+    })
 }
 
 fn client() -> (Runtime, Client) {

@@ -15,6 +15,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,7 +45,7 @@ struct Case {
     counted: Duration,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("p99");
     let ms = Duration::from_millis;
     let counted = ms(bench.pick([200, 2_000, 10_000, 60_000]));
@@ -73,29 +74,29 @@ fn main() {
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], counted + tail::REST);
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "the lag that the watch shows, and /health, ms; requests to the handler, and stalls that were reported",
-        "",
-        &[
-            Column::pooled("lag p50", "lag", 0.5),
-            Column::pooled("p99", "lag", 0.99),
-            Column::pooled("/health p50", "health", 0.5),
-            Column::pooled("p99", "health", 0.99),
-            Column::sum("handled", "handled"),
-            Column::sum("reported", "reported"),
-            Column::sum("false", "false"),
-        ],
-    );
-    for (name, ..) in &cases[1..3] {
-        for flavour in ["two workers", "current thread"] {
-            let name = format!("{name}, {flavour}");
-            let [lag, health] = ["lag", "health"].map(|of| report.found.pooled_ms(&name, of, 0.99));
-            let ratio = format!("p99_lag_over_health_{}", name.replace([',', ' '], "_"));
-            report.put(ratio, twolane_benches::Ratio::once(lag / health));
+    contest.report(|report| {
+        report.table(
+            "the lag that the watch shows, and /health, ms; requests to the handler, and stalls that were reported",
+            "",
+            &[
+                Column::pooled("lag p50", "lag", 0.5),
+                Column::pooled("p99", "lag", 0.99),
+                Column::pooled("/health p50", "health", 0.5),
+                Column::pooled("p99", "health", 0.99),
+                Column::sum("handled", "handled"),
+                Column::sum("reported", "reported"),
+                Column::sum("false", "false"),
+            ],
+        );
+        for (name, ..) in &cases[1..3] {
+            for flavour in ["two workers", "current thread"] {
+                let name = format!("{name}, {flavour}");
+                let [lag, health] = ["lag", "health"].map(|of| report.found.pooled_ms(&name, of, 0.99));
+                let ratio = format!("p99_lag_over_health_{}", name.replace([',', ' '], "_"));
+                report.put(ratio, twolane_benches::Ratio::once(lag / health));
+            }
         }
-    }
-    report.finish();
+    })
 }
 
 impl Case {

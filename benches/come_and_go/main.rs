@@ -32,6 +32,7 @@ mod jobs;
 mod lanes;
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::tail::REST;
@@ -67,7 +68,7 @@ const COLUMNS: [Column; 8] = [
     Column::spread("CPU, cores", "cpu"),
 ];
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("come_and_go");
     let measured = Duration::from_millis(bench.pick([50, 1_000, 3_000, 5_000]));
     let millisecond = LazyCell::new(|| Work::calibrated(Duration::from_millis(1)));
@@ -98,13 +99,13 @@ fn main() {
         })
     });
     let contest = Contest::new(&bench, contenders, [1, 1, 2, 4], measured + REST).ending_threads();
-    let Some(report) = contest.run() else { return };
-    for (length, load) in cases {
-        let title = format!("jobs of {length}, {load} of what the cores can do; ms");
-        report.table(&title, &case(length, load, ""), &COLUMNS);
-        ratios(&report, length, load);
-    }
-    report.finish();
+    contest.report(|report| {
+        for (length, load) in cases {
+            let title = format!("jobs of {length}, {load} of what the cores can do; ms");
+            report.table(&title, &case(length, load, ""), &COLUMNS);
+            ratios(report, length, load);
+        }
+    })
 }
 
 fn case(length: &str, load: f64, contender: &str) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use twolane_benches::cgroup::Cgroup;
 use twolane_benches::child::{self, Killed};
-use twolane_benches::cores;
+use twolane_benches::{BoxError, cores, not_here};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
@@ -35,8 +35,8 @@ pub enum State {
 }
 
 impl State {
-    /// An error: no cgroup can be made here.
-    pub fn begin(machine: Machine) -> Result<Self, String> {
+    /// An error: no cgroup can be made here, or entered.
+    pub fn begin(machine: Machine) -> Result<Self, BoxError> {
         Ok(match machine {
             Machine::Quiet => Self::Quiet,
             Machine::Full => Self::Full {
@@ -68,8 +68,9 @@ pub struct Group(Cgroup);
 const PERIOD: Duration = Duration::from_millis(100);
 
 impl Group {
-    fn enter() -> Result<Self, String> {
-        let cgroup = Cgroup::create(0.5, PERIOD)?;
+    fn enter() -> Result<Self, BoxError> {
+        let cgroup =
+            Cgroup::create(0.5, PERIOD).map_err(|why| not_here("cgroup of its own", why))?;
         cgroup.admit(std::process::id())?;
         Ok(Self(cgroup))
     }

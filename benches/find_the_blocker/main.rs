@@ -35,9 +35,9 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use twolane_benches::{Bench, Contender, Contest, child};
+use twolane_benches::{Bench, BoxError, Contender, Contest, child};
 
-use crate::findings::{Findings, Setting};
+use crate::findings::{Findings, Setting, are_all_reported};
 use crate::load::Length;
 use crate::machine::{HOG, Machine, State};
 
@@ -74,21 +74,19 @@ fn main() -> ExitCode {
         }
     }
     let contest = Contest::new(&bench, contenders, [1; 4], Duration::from_secs(300));
-    let Some(report) = contest.run() else {
-        return ExitCode::SUCCESS;
-    };
-    let found = found.into_inner();
-    report::print(&found);
-    report::ratios(&found, &report);
-    report.finish();
-    bench.verdict(found.iter().all(Findings::is_perfect))
+    contest.report(|report| {
+        let found = found.borrow();
+        report::print(&found);
+        report::ratios(&found, report);
+        report.verdict(found.iter().all(Findings::is_perfect));
+    })
 }
 
-/// An error: no cgroup can be made here.
-fn measure(setting: Setting, length: Length) -> Result<Findings, String> {
+/// An error: no cgroup can be made here, or entered.
+fn measure(setting: Setting, length: Length) -> Result<Findings, BoxError> {
     let state = State::begin(setting.machine)?;
     let before = state.times_throttled();
-    let found = service::run(setting, length);
+    let found = service::run(setting.workers, length, are_all_reported);
     let throttled = state
         .times_throttled()
         .zip(before)

@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 use twolane::CpuRuntime;
 use twolane::watch::{Stall, Watch, WatchLayer};
 
-use crate::findings::{Setting, are_all_reported};
 use crate::load::{self, Length};
 use crate::routes::{Cache, Episodes, Fifo, Site, routes};
 
@@ -27,12 +26,17 @@ fn route(request: &Request) -> std::borrow::Cow<'static, str> {
     route.map_or("no route".into(), |route| route.as_str().to_owned().into())
 }
 
-pub fn run(setting: Setting, length: Length) -> Found {
-    let mut builder = match setting.workers {
+/// Until `are_all_reported`, at least. `workers`: `None` is a `current_thread` runtime.
+pub fn run(
+    workers: Option<usize>,
+    length: Length,
+    are_all_reported: fn(&[(Instant, Stall)]) -> bool,
+) -> Found {
+    let mut builder = match workers {
         Some(_) => Builder::new_multi_thread(),
         None => Builder::new_current_thread(),
     };
-    if let Some(workers) = setting.workers {
+    if let Some(workers) = workers {
         builder.worker_threads(workers);
     }
     let io = builder.enable_all().build().expect("a runtime");

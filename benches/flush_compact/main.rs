@@ -35,6 +35,7 @@
 //! ```
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::findings::empty_histogram;
@@ -45,7 +46,7 @@ use twolane_s3::server;
 
 const LATENCY: Duration = Duration::from_millis(20);
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("flush_compact");
     let measured = Duration::from_millis(bench.pick([300, 1_000, 3_000, 5_000]));
     let engine = LazyCell::new(|| {
@@ -76,24 +77,24 @@ fn main() {
         [1, 1, 2, 5],
         measured + Duration::from_secs(120),
     );
-    let Some(report) = contest.run() else { return };
-    report.table(
-        &format!("flushes, ms; the server waits for {LATENCY:?} before each answer"),
-        "",
-        &[
-            Column::sum("flushes", "flushes"),
-            Column::pooled("p50", "flush", 0.5),
-            Column::pooled("p99", "flush", 0.99),
-            Column::pooled("max", "flush", 1.0),
-            Column::spread("compactions/s", "compactions"),
-        ],
-    );
-    let found = &report.found;
-    let rows: f64 = found.contenders().map(|one| found.sum(one, "rows")).sum();
-    let millions = rows / 1e6;
-    println!("\nread back and compared: {millions:.1} million rows, none lost, none doubled");
-    ratios(&report);
-    report.finish();
+    contest.report(|report| {
+        report.table(
+            &format!("flushes, ms; the server waits for {LATENCY:?} before each answer"),
+            "",
+            &[
+                Column::sum("flushes", "flushes"),
+                Column::pooled("p50", "flush", 0.5),
+                Column::pooled("p99", "flush", 0.99),
+                Column::pooled("max", "flush", 1.0),
+                Column::spread("compactions/s", "compactions"),
+            ],
+        );
+        let found = &report.found;
+        let rows: f64 = found.contenders().map(|one| found.sum(one, "rows")).sum();
+        let millions = rows / 1e6;
+        println!("\nread back and compared: {millions:.1} million rows, none lost, none doubled");
+        ratios(report);
+    })
 }
 
 fn name(side: Side, load: Load) -> String {

@@ -2,16 +2,31 @@
 //! beforehand, and does not wait for the answer to one before it sends the next. A
 //! late answer delays no later arrival, so none is left out of the count.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use twolane_benches::tail::sleep_until;
 
-use crate::contenders::Ending;
-use crate::run::Late;
+/// Ready when the awaiter of a job has its result: the time at which the job ended.
+pub type Ending = Pin<Box<dyn Future<Output = Instant> + Send>>;
+
+/// The times of a small job, since the start of the run.
+#[derive(Deserialize)]
+pub struct Late {
+    pub intended_ns: u64,
+    pub submitted_ns: u64,
+    /// By its own clock, in its last line.
+    pub ended_ns: u64,
+    /// When a task of the I/O runtime had its result.
+    #[serde(default)]
+    pub awaited_ns: Option<u64>,
+}
 
 /// A source that has sent one small job, has seen it answered, and waits for its start.
 pub struct Arrivals {

@@ -1,10 +1,6 @@
 //! The contenders of Rust: what one would write without twolane, and twolane.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
-use std::time::Instant;
+use std::sync::Arc;
 
 use giveway::Weight;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -12,15 +8,10 @@ use tokio::runtime::Handle as Tokio;
 use tokio::sync::oneshot;
 
 use twolane::{CpuRuntime, Priority};
-use twolane_benches::{cores, io_runtime, lane};
+use twolane_benches::{cores, lane};
 
-use crate::arrivals::Arrivals;
-use crate::fib::{SMALL, compute, compute_in_pieces, compute_piece};
-use crate::run::Outcome;
-use crate::{Plan, STARTED};
-
-/// Ready when the awaiter of a job has its result: the time at which the job ended.
-pub type Ending = Pin<Box<dyn Future<Output = Instant> + Send>>;
+use crate::arrivals::Ending;
+use crate::fib::{SMALL, compute, compute_in_pieces};
 
 /// A contender that is open for jobs. Boxed alike for all.
 pub struct Contestant {
@@ -137,49 +128,7 @@ fn closure(handle: &twolane::Handle, n: u32) -> Ending {
     Box::pin(async move { job.await.unwrap() })
 }
 
-fn small_future(handle: &twolane::Handle) -> Ending {
+pub fn small_future(handle: &twolane::Handle) -> Ending {
     let job = handle.spawn(async { compute(SMALL) });
     Box::pin(async move { job.await.unwrap() })
-}
-
-/// Long futures that have all been polled, and small ones that come late: the
-/// acceptance test of `yield_if_due`. They have no end of their own, and so no total.
-pub fn started_futures(plan: &Plan) -> Outcome {
-    let io = io_runtime(2);
-    let cpu = lane(io.handle(), |lane| lane);
-    let for_late = cpu.handle().clone();
-    let late = Box::new(move || small_future(&for_late));
-    let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
-
-    let stop = Arc::new(AtomicBool::new(false));
-    let (started, has_started) = mpsc::channel();
-    let long: Vec<_> = (0..STARTED)
-        .map(|_| {
-            let (stop, started) = (stop.clone(), started.clone());
-            cpu.spawn(async move {
-                started.send(()).unwrap();
-                while !stop.load(Relaxed) {
-                    compute_piece();
-                    twolane::yield_if_due().await;
-                }
-            })
-        })
-        .collect();
-    for _ in 0..STARTED {
-        has_started.recv().unwrap();
-    }
-
-    let start = Instant::now();
-    let late = io.block_on(arrivals.begin(start + plan.every).answers(start));
-    stop.store(true, Relaxed);
-    io.block_on(async {
-        for job in long {
-            job.await.unwrap();
-        }
-    });
-    cpu.shutdown().wait();
-    Outcome {
-        long_ends_ns: Vec::new(),
-        late,
-    }
 }

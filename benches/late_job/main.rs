@@ -59,6 +59,7 @@ mod fib;
 mod mixed;
 mod run;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -67,27 +68,18 @@ use twolane_benches::{Bench, Column, Contender, Contest, cores};
 
 use crate::contenders::Contestant;
 use crate::fib::SMALL;
-use crate::run::{in_go, queued, sample};
+use crate::run::{BOUND, Plan, in_go, queued, sample, started_futures};
 
-/// What one run of a contender does.
-#[derive(Clone, Copy)]
-pub struct Plan {
-    /// A long job is `fib(k)`.
-    k: u32,
-    jobs: usize,
-    late: usize,
-    every: Duration,
+fn main() -> ExitCode {
+    let codes = [
+        late(&Bench::new("late_job")),
+        mixed::run(&Bench::new("mixed_load")),
+    ];
+    let failed = codes.into_iter().find(|code| *code != ExitCode::SUCCESS);
+    failed.unwrap_or(ExitCode::SUCCESS)
 }
 
-/// Long futures of the part in which all have started.
-const STARTED: usize = 200;
-
-fn main() {
-    late(&Bench::new("late_job"));
-    mixed::run(&Bench::new("mixed_load"));
-}
-
-fn late(bench: &Bench) {
+fn late(bench: &Bench) -> ExitCode {
     // Chosen, not calibrated: with these, a run of one machine is comparable to its next, whatever
     // its clock does meanwhile. fib(35) takes 35 to 75 ms on the machine that this was written on.
     let (k, jobs_per_core) = bench.pick([(25, 100), (30, 150), (33, 280), (35, 300)]);
@@ -114,53 +106,53 @@ fn late(bench: &Bench) {
             Ok(sample(&queued(&plan, open)))
         }));
     }
-    let started = move || Ok(sample(&contenders::started_futures(&plan)));
+    let started = move || Ok(sample(&started_futures(&plan)));
     contenders.push(Contender::new(STARTED_FUTURES, started));
     contenders.push(goroutines("goroutines, sparse", sparse));
     let contest = Contest::new(bench, contenders, [1, 1, 1, 5], BOUND).ending_threads();
-    let Some(report) = contest.run() else { return };
-    println!(
-        "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {:?}; sparse: {} each {:?}",
-        plan.jobs, plan.late, plan.every, sparse.late, sparse.every,
-    );
-    report.table(
-        "Ends of the long jobs, s; latency of the small ones from when they are meant to arrive, ms",
-        "",
-        &[
-            Column::median("first", "first_long_end"),
-            Column::spread("total", "total"),
-            Column::median("p50", "late_p50"),
-            Column::spread("p99", "late_p99"),
-            Column::median("max", "late_max"),
-        ],
-    );
-    report.table(
-        "Latency of the small jobs otherwise, ms",
-        "",
-        &[
-            Column::median("from the call, p50", "late_from_submission_p50"),
-            Column::median("p99", "late_from_submission_p99"),
-            Column::median("awaited, p50", "late_awaited_p50"),
-            Column::median("p99", "late_awaited_p99"),
-            Column::median("source late, p99", "source_late_p99"),
-            Column::median("of no use", "too_late"),
-        ],
-    );
-    report.ratios(
-        "
-        total_twolane_over_rayon: total of twolane, small ones High / rayon
-        total_twolane_futures_over_rayon: total of twolane futures / rayon
-        total_twolane_all_normal_over_rayon: total of twolane, all Normal / rayon
-        late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
-        late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
-        late_p99_twolane_high_over_go_from_submission: late_from_submission_p99 of twolane, small ones High / goroutines
-        late_p99_twolane_high_over_go_sparse: late_p99 of twolane, small ones High, sparse / goroutines, sparse
-        late_p99_twolane_high_over_go_from_submission_sparse: late_from_submission_p99 of twolane, small ones High, sparse / goroutines, sparse
-        ",
-    );
-    let p99 = report.found.value("late_p99", STARTED_FUTURES);
-    report.put("late_p99_ms_yielding_futures", p99);
-    report.finish();
+    contest.report(|report| {
+        println!(
+            "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {:?}; sparse: {} each {:?}",
+            plan.jobs, plan.late, plan.every, sparse.late, sparse.every,
+        );
+        report.table(
+            "Ends of the long jobs, s; latency of the small ones from when they are meant to arrive, ms",
+            "",
+            &[
+                Column::median("first", "first_long_end"),
+                Column::spread("total", "total"),
+                Column::median("p50", "late_p50"),
+                Column::spread("p99", "late_p99"),
+                Column::median("max", "late_max"),
+            ],
+        );
+        report.table(
+            "Latency of the small jobs otherwise, ms",
+            "",
+            &[
+                Column::median("from the call, p50", "late_from_submission_p50"),
+                Column::median("p99", "late_from_submission_p99"),
+                Column::median("awaited, p50", "late_awaited_p50"),
+                Column::median("p99", "late_awaited_p99"),
+                Column::median("source late, p99", "source_late_p99"),
+                Column::median("of no use", "too_late"),
+            ],
+        );
+        report.ratios(
+            "
+            total_twolane_over_rayon: total of twolane, small ones High / rayon
+            total_twolane_futures_over_rayon: total of twolane futures / rayon
+            total_twolane_all_normal_over_rayon: total of twolane, all Normal / rayon
+            late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
+            late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
+            late_p99_twolane_high_over_go_from_submission: late_from_submission_p99 of twolane, small ones High / goroutines
+            late_p99_twolane_high_over_go_sparse: late_p99 of twolane, small ones High, sparse / goroutines, sparse
+            late_p99_twolane_high_over_go_from_submission_sparse: late_from_submission_p99 of twolane, small ones High, sparse / goroutines, sparse
+            ",
+        );
+        let p99 = report.found.value("late_p99", STARTED_FUTURES);
+        report.put("late_p99_ms_yielding_futures", p99);
+    })
 }
 
 type Open = fn(&Handle) -> Contestant;
@@ -177,6 +169,3 @@ const QUEUED: [(&str, Open); 8] = [
 ];
 const HIGH_SPARSE: &str = "twolane, small ones High, sparse";
 const STARTED_FUTURES: &str = "200 started futures";
-
-/// A busy machine may be slow, and a contender may answer the small jobs last.
-const BOUND: Duration = Duration::from_secs(240);

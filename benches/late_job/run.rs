@@ -1,5 +1,7 @@
 //! One run of a contender, and the figures of it.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -7,27 +9,30 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::go::Go;
-use twolane_benches::{Sample, cores, io_runtime, median};
+use twolane_benches::{BoxError, Sample, cores, io_runtime, lane, median};
 
-use crate::arrivals::Arrivals;
-use crate::contenders::Contestant;
-use crate::fib::{SMALL, compute};
-use crate::{BOUND, Plan};
+use crate::arrivals::{Arrivals, Late};
+use crate::contenders::{Contestant, small_future};
+use crate::fib::{SMALL, compute, compute_piece};
+
+/// A busy machine may be slow, and a contender may answer the small jobs last.
+pub const BOUND: Duration = Duration::from_secs(240);
+
+/// What one run of a contender does.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// A long job is `fib(k)`.
+    pub k: u32,
+    pub jobs: usize,
+    pub late: usize,
+    pub every: Duration,
+}
+
+/// Long futures of the part in which all have started.
+const STARTED: usize = 200;
 
 /// The first arrival, as a part of the expected total.
 const LATE_FROM: f64 = 0.25;
-
-/// The times of a small job, since the start of the run.
-#[derive(Deserialize)]
-pub struct Late {
-    pub intended_ns: u64,
-    pub submitted_ns: u64,
-    /// By its own clock, in its last line.
-    pub ended_ns: u64,
-    /// When a task of the I/O runtime had its result.
-    #[serde(default)]
-    pub awaited_ns: Option<u64>,
-}
 
 /// What a run finds; Go's program prints the same.
 #[derive(Deserialize)]
@@ -75,7 +80,49 @@ pub fn queued(plan: &Plan, open: fn(&Handle) -> Contestant) -> Outcome {
     outcome
 }
 
-pub fn in_go(go: &Go, plan: Plan) -> Result<Outcome, String> {
+/// Long futures that have all been polled, and small ones that come late: the
+/// acceptance test of `yield_if_due`. They have no end of their own, and so no total.
+pub fn started_futures(plan: &Plan) -> Outcome {
+    let io = io_runtime(2);
+    let cpu = lane(io.handle(), |lane| lane);
+    let for_late = cpu.handle().clone();
+    let late = Box::new(move || small_future(&for_late));
+    let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let (started, has_started) = mpsc::channel();
+    let long: Vec<_> = (0..STARTED)
+        .map(|_| {
+            let (stop, started) = (stop.clone(), started.clone());
+            cpu.spawn(async move {
+                started.send(()).unwrap();
+                while !stop.load(Relaxed) {
+                    compute_piece();
+                    twolane::yield_if_due().await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..STARTED {
+        has_started.recv().unwrap();
+    }
+
+    let start = Instant::now();
+    let late = io.block_on(arrivals.begin(start + plan.every).answers(start));
+    stop.store(true, Relaxed);
+    io.block_on(async {
+        for job in long {
+            job.await.unwrap();
+        }
+    });
+    cpu.shutdown().wait();
+    Outcome {
+        long_ends_ns: Vec::new(),
+        late,
+    }
+}
+
+pub fn in_go(go: &Go, plan: Plan) -> Result<Outcome, BoxError> {
     // Its own bound is the first to end it, or it would outlive us.
     go.run(&[
         format!("-k={}", plan.k),

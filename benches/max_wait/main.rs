@@ -33,6 +33,7 @@ mod mix;
 mod server;
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use tower::BoxError;
@@ -46,7 +47,7 @@ use crate::server::{Lengths, Server, Side};
 /// Of what the service can do.
 const LOADS: [f64; 6] = [0.5, 0.8, 1.1, 1.4, 1.7, 2.0];
 
-fn main() {
+fn main() -> ExitCode {
     if let Some(server) = child::role::<Server>() {
         server.run().unwrap();
     }
@@ -76,7 +77,7 @@ fn main() {
     };
     let contend = &contend;
     let named = |name: String, side, lengths, overload| {
-        let turn = move || contend(side, lengths, overload).map_err(|error| error.to_string());
+        let turn = move || contend(side, lengths, overload);
         Contender::new(name, turn)
     };
     let mut contenders = vec![named("idle".to_owned(), Side::MaxWait, Lengths::Same, 0.0)];
@@ -105,53 +106,54 @@ fn main() {
                 warm_up,
                 counted,
             };
-            let turn = move || mix().run().map_err(|error| error.to_string());
-            contenders.push(Contender::new(of_mix(loads, short_first), turn));
+            contenders.push(Contender::new(of_mix(loads, short_first), move || {
+                mix().run()
+            }));
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(90));
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "waits of accepted requests, ms; work done, of what the cores can do; answers a second; /health, ms; memory, MiB",
-        "",
-        &[
-            Column::pooled("wait p50", "wait", 0.5),
-            Column::pooled("p99", "wait", 0.99),
-            Column::spread("work", "work"),
-            Column::median("200", "served"),
-            Column::median("503", "refused"),
-            Column::pooled("/health p50", "health", 0.5),
-            Column::pooled("p99", "health", 0.99),
-            Column::median("memory", "memory"),
-        ],
-    );
-    report.table(
-        "short and long jobs: refused, and later than 1.2 times the limit, %; waits, ms",
-        "short ",
-        &[
-            Column::median("short 503", "short_refused"),
-            Column::median("late", "short_late"),
-            Column::pooled("p50", "short", 0.5),
-            Column::pooled("p99", "short", 0.99),
-            Column::median("long 503", "long_refused"),
-            Column::median("late", "long_late"),
-            Column::pooled("p50", "long", 0.5),
-            Column::pooled("p99", "long", 0.99),
-        ],
-    );
-    for lengths in [Lengths::Same, Lengths::Mixed] {
-        for overload in [2, 5] {
-            let of = |side: Side| format!("{}, {overload} times, {}", lengths.name(), side.name());
-            let metric = format!("work_{}_{overload}_max_wait_over_no_limit", lengths.name());
-            report.ratio(
-                metric.replace(' ', "_"),
-                "work",
-                &of(Side::MaxWait),
-                &of(Side::NoLimit),
-            );
+    contest.report(|report| {
+        report.table(
+            "waits of accepted requests, ms; work done, of what the cores can do; answers a second; /health, ms; memory, MiB",
+            "",
+            &[
+                Column::pooled("wait p50", "wait", 0.5),
+                Column::pooled("p99", "wait", 0.99),
+                Column::spread("work", "work"),
+                Column::median("200", "served"),
+                Column::median("503", "refused"),
+                Column::pooled("/health p50", "health", 0.5),
+                Column::pooled("p99", "health", 0.99),
+                Column::median("memory", "memory"),
+            ],
+        );
+        report.table(
+            "short and long jobs: refused, and later than 1.2 times the limit, %; waits, ms",
+            "short ",
+            &[
+                Column::median("short 503", "short_refused"),
+                Column::median("late", "short_late"),
+                Column::pooled("p50", "short", 0.5),
+                Column::pooled("p99", "short", 0.99),
+                Column::median("long 503", "long_refused"),
+                Column::median("late", "long_late"),
+                Column::pooled("p50", "long", 0.5),
+                Column::pooled("p99", "long", 0.99),
+            ],
+        );
+        for lengths in [Lengths::Same, Lengths::Mixed] {
+            for overload in [2, 5] {
+                let of = |side: Side| format!("{}, {overload} times, {}", lengths.name(), side.name());
+                let metric = format!("work_{}_{overload}_max_wait_over_no_limit", lengths.name());
+                report.ratio(
+                    metric.replace(' ', "_"),
+                    "work",
+                    &of(Side::MaxWait),
+                    &of(Side::NoLimit),
+                );
+            }
         }
-    }
-    report.finish();
+    })
 }
 
 fn of_mix((short, long): (f64, f64), short_first: bool) -> String {

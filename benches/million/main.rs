@@ -48,6 +48,7 @@ mod lot;
 mod meter;
 
 use std::future::Future;
+use std::process::ExitCode;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -88,10 +89,10 @@ fn bound(count: usize) -> Duration {
     Duration::from_secs(30) + count as u32 * Duration::from_micros(100)
 }
 
-fn main() {
+fn main() -> ExitCode {
     if !cfg!(target_os = "linux") {
         println!("million: can't be measured here: resident memory is read from Linux's /proc");
-        return;
+        return ExitCode::SUCCESS;
     }
     if let Some(Role { contender, count }) = child::role() {
         // Until the end: without an owner it rests.
@@ -118,44 +119,44 @@ fn main() {
         })
     });
     let contest = Contest::new(&bench, contenders, [1, 1, 1, 5], 2 * bound(count));
-    let Some(report) = contest.run() else { return };
-    for (prefix, title) in [
-        ("queued/", "closures that are queued"),
-        ("parked/", "futures that are parked"),
-    ] {
-        report.table(
-            &format!("{count} {title}"),
-            prefix,
-            &[
-                Column::median("B each", "resident_each"),
-                Column::median("MB", "resident"),
-                Column::median("allocs", "allocations_each"),
-                Column::median("B asked", "allocated_each"),
-                Column::median("submit s", "submit"),
-                Column::spread("wall s", "wall"),
-                Column::spread("CPU s", "cpu"),
-            ],
-        );
-    }
-    for (name, contender) in [("bytes_per_job", 0), ("bytes_per_parked_future", 3)] {
-        let bytes = report.found.median(CONTENDERS[contender], "resident_each");
-        report.put(name, Ratio::once(bytes));
-    }
-    for (name, metric) in [("bytes", "resident"), ("wall", "wall"), ("cpu", "cpu")] {
-        for (under, peer, ours) in [
-            ("queued_over_spawn_blocking", 1, 0),
-            ("queued_over_async_task", 2, 0),
-            ("parked_over_tokio_task", 4, 3),
-            ("parked_over_go", 5, 3),
+    contest.report(|report| {
+        for (prefix, title) in [
+            ("queued/", "closures that are queued"),
+            ("parked/", "futures that are parked"),
         ] {
-            let name = match format!("{name}_{under}").as_str() {
-                "bytes_parked_over_go" => "bytes_over_goroutine".to_owned(),
-                name => name.to_owned(),
-            };
-            report.ratio(name, metric, CONTENDERS[ours], CONTENDERS[peer]);
+            report.table(
+                &format!("{count} {title}"),
+                prefix,
+                &[
+                    Column::median("B each", "resident_each"),
+                    Column::median("MB", "resident"),
+                    Column::median("allocs", "allocations_each"),
+                    Column::median("B asked", "allocated_each"),
+                    Column::median("submit s", "submit"),
+                    Column::spread("wall s", "wall"),
+                    Column::spread("CPU s", "cpu"),
+                ],
+            );
         }
-    }
-    report.finish();
+        for (name, contender) in [("bytes_per_job", 0), ("bytes_per_parked_future", 3)] {
+            let bytes = report.found.median(CONTENDERS[contender], "resident_each");
+            report.put(name, Ratio::once(bytes));
+        }
+        for (name, metric) in [("bytes", "resident"), ("wall", "wall"), ("cpu", "cpu")] {
+            for (under, peer, ours) in [
+                ("queued_over_spawn_blocking", 1, 0),
+                ("queued_over_async_task", 2, 0),
+                ("parked_over_tokio_task", 4, 3),
+                ("parked_over_go", 5, 3),
+            ] {
+                let name = match format!("{name}_{under}").as_str() {
+                    "bytes_parked_over_go" => "bytes_over_goroutine".to_owned(),
+                    name => name.to_owned(),
+                };
+                report.ratio(name, metric, CONTENDERS[ours], CONTENDERS[peer]);
+            }
+        }
+    })
 }
 
 /// A job of 16 bytes.

@@ -46,12 +46,15 @@
 
 mod contenders;
 mod measure;
+mod ways;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::{Bench, Column, Contest, Ratio};
 
-use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN, UNWEIGHTED};
+use crate::contenders::GOROUTINES;
+use crate::ways::{HIGH, TOKIO_SPAWN, UNWEIGHTED};
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
@@ -74,7 +77,7 @@ const PEERS: [&str; 6] = [
     TOKIO_SPAWN,
 ];
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("offload");
     let contest = Contest::new(
         &bench,
@@ -83,62 +86,62 @@ fn main() {
         Duration::from_secs(120),
     )
     .warming_up();
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "round trip, ns; cpu: ns of CPU time a trip",
-        "",
-        &[
-            Column::spread("hot", "hot"),
-            Column::median("cpu", "hot_cpu"),
-            Column::spread("cold, p50", "cold"),
-            Column::median("p99", "cold_p99"),
-            Column::median("cpu", "cold_cpu"),
-        ],
-    );
-    report.table(
-        "round trip in a busy lane, ns; load: the part of the lane's time that others used",
-        "",
-        &[
-            Column::spread("50 us, p50", "busy"),
-            Column::median("p99", "busy_p99"),
-            Column::median("load", "busy_load"),
-            Column::spread("5 us, p50", "busy_short"),
-            Column::median("p99", "busy_short_p99"),
-            Column::median("load", "busy_short_load"),
-        ],
-    );
-    report.table(
-        "batch, ns a job; allocations and bytes a job",
-        "",
-        &[
-            Column::spread("50,000", "batch"),
-            Column::median("cpu", "batch_cpu"),
-            Column::median("allocations", "allocations_batch"),
-            Column::median("bytes", "bytes_batch"),
-        ],
-    );
-    let offloading = &PEERS[..5];
-    let wanted: [(&str, &str, &[&str]); 8] = [
-        ("roundtrip_over_best_peer_hot", "hot", offloading),
-        ("roundtrip_over_best_peer_cold", "cold", offloading),
-        ("roundtrip_cpu_over_best_peer_hot", "hot_cpu", offloading),
-        ("roundtrip_cpu_over_best_peer_cold", "cold_cpu", offloading),
-        ("roundtrip_busy_over_best_peer", "busy", offloading),
-        (
-            "roundtrip_busy_short_over_best_peer",
-            "busy_short",
-            offloading,
-        ),
-        ("batch_over_best_peer", "batch", &PEERS),
-        ("batch_over_go", "batch", &[GOROUTINES]),
-    ];
-    for (name, metric, peers) in wanted {
-        for (ours, suffix) in OURS {
-            let ratio = report.found.over_least(metric, ours, peers);
-            report.put(format!("{name}{suffix}"), ratio);
+    contest.report(|report| {
+        report.table(
+            "round trip, ns; cpu: ns of CPU time a trip",
+            "",
+            &[
+                Column::spread("hot", "hot"),
+                Column::median("cpu", "hot_cpu"),
+                Column::spread("cold, p50", "cold"),
+                Column::median("p99", "cold_p99"),
+                Column::median("cpu", "cold_cpu"),
+            ],
+        );
+        report.table(
+            "round trip in a busy lane, ns; load: the part of the lane's time that others used",
+            "",
+            &[
+                Column::spread("50 us, p50", "busy"),
+                Column::median("p99", "busy_p99"),
+                Column::median("load", "busy_load"),
+                Column::spread("5 us, p50", "busy_short"),
+                Column::median("p99", "busy_short_p99"),
+                Column::median("load", "busy_short_load"),
+            ],
+        );
+        report.table(
+            "batch, ns a job; allocations and bytes a job",
+            "",
+            &[
+                Column::spread("50,000", "batch"),
+                Column::median("cpu", "batch_cpu"),
+                Column::median("allocations", "allocations_batch"),
+                Column::median("bytes", "bytes_batch"),
+            ],
+        );
+        let offloading = &PEERS[..5];
+        let wanted: [(&str, &str, &[&str]); 8] = [
+            ("roundtrip_over_best_peer_hot", "hot", offloading),
+            ("roundtrip_over_best_peer_cold", "cold", offloading),
+            ("roundtrip_cpu_over_best_peer_hot", "hot_cpu", offloading),
+            ("roundtrip_cpu_over_best_peer_cold", "cold_cpu", offloading),
+            ("roundtrip_busy_over_best_peer", "busy", offloading),
+            (
+                "roundtrip_busy_short_over_best_peer",
+                "busy_short",
+                offloading,
+            ),
+            ("batch_over_best_peer", "batch", &PEERS),
+            ("batch_over_go", "batch", &[GOROUTINES]),
+        ];
+        for (name, metric, peers) in wanted {
+            for (ours, suffix) in OURS {
+                let ratio = report.found.over_least(metric, ours, peers);
+                report.put(format!("{name}{suffix}"), ratio);
+            }
         }
-    }
-    let allocations = report.found.median(OURS[0].0, "allocations_batch");
-    report.put("allocs_per_job", Ratio::once(allocations));
-    report.finish();
+        let allocations = report.found.median(OURS[0].0, "allocations_batch");
+        report.put("allocs_per_job", Ratio::once(allocations));
+    })
 }

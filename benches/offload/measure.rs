@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use tokio::runtime::Runtime;
 use twolane_benches::{Contender, Sample, cores, cpu_time, quantile};
 
-use crate::contenders::{BASELINE, HIGH, Offload};
+use crate::ways::{BASELINE, HIGH, Offload};
 
 const GAP: Duration = Duration::from_millis(1);
 

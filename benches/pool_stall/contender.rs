@@ -1,14 +1,16 @@
 //! The contenders, and what makes each of them different.
 
-use std::sync::Arc;
+use std::future::Future;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use reqwest::{Client, RequestBuilder, Response};
 use tokio::runtime::Handle;
+use tower::BoxError;
+use tower::util::MapFutureLayer;
 use twolane::RequestBuilderExt;
 
-use crate::connector::{BoxError, ConnectOn, Connections, Probe};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Contender {
     Alone,
     Shared,
@@ -51,56 +53,46 @@ impl Contender {
         }
     }
 
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Alone => "(a) the io side alone",
-            Self::Shared => "(b) two runtimes, one client",
-            Self::Unpooled => "(c) the same, no pooling",
-            Self::TwoClients => "(d) two runtimes, two clients",
-            Self::Connector => "(e) connects moved to io",
-            Self::Twolane => "(f) twolane, send_io()",
-            Self::SafetyNet => "(g) twolane, plain send()",
+    pub fn client(self, protocol: Protocol, io: &Handle) -> reqwest::Result<Client> {
+        let idle = if self == Self::Unpooled { 0 } else { 4 };
+        let mut builder = Client::builder().no_proxy().pool_max_idle_per_host(idle);
+        if self == Self::Connector {
+            builder = builder.connector_layer(MapFutureLayer::new(spawn_on(io.clone())));
         }
-    }
-
-    /// The client of the io side and that of the cpu side.
-    pub fn clients(
-        self,
-        protocol: Protocol,
-        connections: &Arc<Connections>,
-        io: &Handle,
-    ) -> Result<(Client, Client), BoxError> {
-        let build = || -> Result<Client, BoxError> {
-            let idle = if self == Self::Unpooled { 0 } else { 4 };
-            let mut builder = Client::builder()
-                .no_proxy()
-                .pool_max_idle_per_host(idle)
-                .connector_layer(Probe(Arc::clone(connections)));
-            if self == Self::Connector {
-                // Around the probe, so that the probe sees the thread that does the work.
-                builder = builder.connector_layer(ConnectOn(io.clone()));
-            }
-            if protocol == Protocol::Http2 {
-                builder = builder
-                    .http2_prior_knowledge()
-                    .http2_initial_stream_window_size(2 << 20)
-                    .http2_initial_connection_window_size(4 << 20);
-            }
-            Ok(builder.build()?)
-        };
-        let io_client = build()?;
-        let cpu_client = match self {
-            Self::TwoClients => build()?,
-            _ => io_client.clone(),
-        };
-        Ok((io_client, cpu_client))
+        if protocol == Protocol::Http2 {
+            builder = builder
+                .http2_prior_knowledge()
+                .http2_initial_stream_window_size(2 << 20)
+                .http2_initial_connection_window_size(4 << 20);
+        }
+        builder.build()
     }
 
     /// How a CPU job of this contender sends its request.
-    pub async fn send_from_cpu(self, request: RequestBuilder) -> Result<Response, BoxError> {
+    pub async fn send(self, request: RequestBuilder) -> Result<Response, BoxError> {
         match self {
             Self::Twolane => Ok(request.send_io().await?),
             _ => Ok(request.send().await?),
         }
     }
+}
+
+/// Makes each connect a task of this runtime. reqwest seals the type of a connect, hence the
+/// parameters.
+fn spawn_on<C, T>(
+    runtime: Handle,
+) -> impl FnMut(C) -> BoxFuture<'static, Result<T, BoxError>> + Clone
+where
+    C: Future<Output = Result<T, BoxError>> + Send + 'static,
+    T: Send + 'static,
+{
+    move |connect| {
+        let task = runtime.spawn(connect);
+        async move { task.await? }.boxed()
+    }
+}
+
+/// In the tables.
+pub fn name(case: &str, side: Contender) -> String {
+    format!("{case}/{}", side.key())
 }

@@ -13,13 +13,12 @@ use std::time::{Duration, Instant};
 
 use futures::future::{join_all, maybe_done};
 use futures::poll;
+use twolane_benches::{BoxError, Sample};
 
-use crate::connector::BoxError;
 use crate::contender::{Contender, Protocol};
-use crate::gate::Busy;
-use crate::round::{GIVE_UP, STALL_MS, fetch, ms};
+use crate::round::{STALL_MS, ms};
 use crate::server::{Server, THINKS};
-use crate::world::World;
+use crate::world::{Busy, GIVE_UP, World};
 
 /// In the order in which each try runs them.
 pub const CONTENDERS: [Contender; 3] =
@@ -55,47 +54,50 @@ impl Case {
         }
     }
 
-    /// Runs one try; `nth` varies the pause before the other's request. Gives how long the request
-    /// took, in ms, and whether it went wrong: the io side's took over 100 ms, or the job's own
-    /// ended in a timeout though the server had answered it in time.
-    pub fn run(self, side: Contender, nth: u64, server: &Server) -> Result<(f64, bool), BoxError> {
+    /// Runs one try; `nth` varies the pause before the other's request. Says how long the request
+    /// took, and whether it went wrong: the io side's took over 100 ms, or the job's own ended in a
+    /// timeout though the server had answered it in time.
+    pub fn run(self, side: Contender, nth: u32, server: &Server) -> Result<Sample, BoxError> {
         let protocol = match self {
             Self::Connect | Self::Unread => Protocol::Http2,
             Self::Timeout => Protocol::Http1,
         };
         let world = World::new(side, protocol, Busy::Burn)?;
-        let tried = self.run_in(&world, side, nth, server);
-        world.end();
-        tried
+        let (took_ms, is_bad) = self.run_in(&world, side, nth, server)?;
+        let mut sample = Sample::of("bad", "tries", f64::from(u8::from(is_bad)));
+        sample.put("tries", "tries", 1.0);
+        sample.put("took", "ms", took_ms);
+        Ok(sample)
     }
 
     fn run_in(
         self,
         world: &World,
         side: Contender,
-        nth: u64,
+        nth: u32,
         server: &Server,
     ) -> Result<(f64, bool), BoxError> {
         if self != Self::Connect {
             // The connection is the io side's and idle: one poll sends a request over it, and the
             // window is all that can be in the way.
-            io_request(world, server.url_of_bytes(1))?;
+            let (_, url) = server.request_of_bytes(1);
+            world.end_of(world.get(url))?;
         }
-        let id = server.next_id();
+        let (id, url) = server.request();
         let get = |url| world.cpu_client.get(url);
         let (busy_ms, requests) = match self {
-            Self::Connect => (300, vec![get(server.url(id))]),
+            Self::Connect => (300, vec![get(url)]),
             Self::Unread => {
-                let bodies = repeat_with(|| get(server.url_of_bytes(BODY)));
+                let bodies = repeat_with(|| get(server.request_of_bytes(BODY).1));
                 (900, bodies.take(BODIES).collect())
             }
-            Self::Timeout => (300, vec![get(server.url(id)).timeout(TIMEOUT)]),
+            Self::Timeout => (300, vec![get(url).timeout(TIMEOUT)]),
         };
-        let gate = Arc::clone(&world.gate);
+        let work = Arc::clone(&world.work);
         let ((started, starts), (ended, ends)) = (mpsc::channel(), mpsc::channel());
-        world.cpu().ok_or("no cpu side")?.spawn(async move {
+        world.cpu.spawn(async move {
             let start = Instant::now();
-            let heads = requests.into_iter().map(|one| side.send_from_cpu(one));
+            let heads = requests.into_iter().map(|one| side.send(one));
             let mut heads = pin!(maybe_done(join_all(heads)));
             match self {
                 Self::Unread => heads.as_mut().await,
@@ -103,7 +105,7 @@ impl Case {
             }
             let so_far = heads.as_mut().output_mut();
             let _ = started.send(so_far.is_none_or(|heads| heads.iter().all(Result::is_ok)));
-            gate.keep_busy(Duration::from_millis(busy_ms));
+            work.keep_busy(Duration::from_millis(busy_ms));
             heads.as_mut().await;
             // All at once: one after the other could wait for ever, with the window held by the rest.
             let heads = heads.take_output().unwrap_or_default().into_iter();
@@ -114,34 +116,24 @@ impl Case {
         if !starts.recv_timeout(GIVE_UP)? {
             return Err("a request of the cpu job failed".into());
         }
-        let url = match self {
-            Self::Connect => server.url(server.next_id()),
-            Self::Unread => server.url_of_bytes(SMALL_BODY),
+        let (_, url) = match self {
+            Self::Connect => server.request(),
+            Self::Unread => server.request_of_bytes(SMALL_BODY),
             Self::Timeout => {
                 let (start, end, result) = ends.recv_timeout(GIVE_UP)?;
-                let answered = server.served(id).and_then(|served| served.answered);
-                let in_time = answered.is_some_and(|at| at < start + TIMEOUT);
+                let served = server.served(id);
+                let in_time = served.is_some_and(|served| served.answered < start + TIMEOUT);
                 return match result {
                     Err(error) if !is_timeout(&*error) => Err(error),
                     result => Ok((ms(start, end), result.is_err() && in_time)),
                 };
             }
         };
-        thread::sleep(Duration::from_millis(10 + 5 * (nth % 3)));
-        let took_ms = io_request(world, url)?;
+        thread::sleep(Duration::from_millis(10) + Duration::from_millis(5) * (nth % 3));
+        let (submitted, end) = world.end_of(world.get(url))?;
+        let took_ms = ms(submitted, end);
         Ok((took_ms, took_ms > STALL_MS))
     }
-}
-
-/// A request of the io side, body and all: the milliseconds that it takes.
-fn io_request(world: &World, url: String) -> Result<f64, BoxError> {
-    let start = Instant::now();
-    let fetch = fetch(world.io_client.clone(), url);
-    let task = world
-        .io
-        .spawn(async { fetch.await.map(|_| Instant::now()) });
-    let task = async { tokio::time::timeout(GIVE_UP, task).await };
-    Ok(ms(start, world.io.block_on(task)???))
 }
 
 /// Whether there is a timeout of reqwest's among the causes.

@@ -19,38 +19,30 @@
 //! - (f) `twolane_send_io`: twolane, the CPU jobs' requests by `send_io()`,
 //! - (g) `twolane_send`: by plain `send()`, which a job runs inside the I/O runtime's context.
 //!
-//! For each request of the io side it says how long it took, where the time went, which lane opened
-//! its connection, whose reactor the socket is registered with and which lane drove it: observed
-//! each time, never assumed (`connector.rs`, `reactor.rs` and `wakes.rs` say how). And three cases
-//! in which (g) is not enough, one try a round each (`extra.rs`): a half-done HTTP/2 connect and
-//! unread HTTP/2 bodies of a busy job, which another's request waits for, and a job's own timeout
-//! that fires though the server answered in time.
+//! For each request of the io side it measures how long it waited to be written, was at the server,
+//! and waited to be read and polled: from its submission, its end, and what the server notes. The
+//! slowest one of each contender is printed. (Whose thread held up a connection isn't seen:
+//! `docs/stall.md` explains it, and the contenders differ in it.)
 //!
-//! It draws a timeline in `target/twolane/pool_stall.svg`, and fails if a request of (f) stalled
-//! that noise doesn't explain.
+//! And three cases in which (g) is not enough, one try a round each (`extra.rs`): a half-done
+//! HTTP/2 connect and unread HTTP/2 bodies of a busy job, which another's request waits for, and a
+//! job's own timeout that fires though the server answered in time.
 //!
-//! It does not measure throughput, nor what a request costs that nothing disturbs (`hop`; the
-//! probes cost something, the same for all), nor TLS, DNS and real networks. Each round starts with
-//! an empty pool, as a process that has just started: a pool that is warm stalls too, in other
-//! proportions.
+//! It fails if a request of (f) stalled that noise doesn't explain (`stalls.rs`).
+//!
+//! It does not measure throughput, nor what a request costs that nothing disturbs (`hop`), nor TLS,
+//! DNS and real networks. Each round starts with an empty pool, as a process that has just started:
+//! a pool that is warm stalls too, in other proportions.
 //!
 //! ```text
 //! cargo bench --bench pool_stall    # 35 seconds; --full: nine minutes
 //! ```
 
-mod classes;
-mod connector;
 mod contender;
-mod cpu_side;
 mod extra;
-mod gate;
-mod lane;
-mod reactor;
 mod round;
 mod server;
-mod timeline;
-mod verdict;
-mod wakes;
+mod stalls;
 mod world;
 
 use std::cell::RefCell;
@@ -58,104 +50,81 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::findings::empty_histogram;
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, folder};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample};
 
-use crate::contender::Contender as Side;
+use crate::contender::{Contender as Side, name};
 use crate::extra::Case;
-use crate::gate::Busy;
-use crate::round::Round;
+use crate::round::Request;
 use crate::server::Server;
-use crate::verdict::Verdict;
+use crate::world::Busy;
 
 fn main() -> ExitCode {
     let bench = Bench::new("pool_stall");
     let server = Server::start().unwrap();
-    let rounds = RefCell::new(Vec::new());
+    let requests = RefCell::default();
     let contest = Contest::new(
         &bench,
-        contenders(&server, &rounds),
+        contenders(&server, &requests),
         [1, 2, 4, 60],
         Duration::from_secs(120),
     );
-    let Some(report) = contest.run() else {
-        return ExitCode::SUCCESS;
-    };
-    for busy in Busy::ALL {
-        report.table(
-            &format!("requests of the I/O side, CPU jobs {}; ms", busy.key()),
-            &format!("{}/", busy.key()),
-            &[
-                Column::sum("stalled", "stalled"),
-                Column::sum("of", "requests"),
-                Column::pooled("p50", "latency", 0.5),
-                Column::pooled("p99", "latency", 0.99),
-                Column::pooled("max", "latency", 1.0),
-            ],
-        );
-    }
-    for [key, title, counts] in Case::ALL.map(Case::texts) {
-        let columns = [
-            Column::sum(counts, "bad"),
-            Column::sum("of", "tries"),
-            Column::spread("took", "took"),
-        ];
-        report.table(&format!("{title}; ms"), &format!("{key}/"), &columns);
-    }
-    let rounds = rounds.into_inner();
-    classes::print(&rounds);
-    ratios(&report);
-    report.finish();
-    let file = folder().join("pool_stall.svg");
-    match timeline::draw(&rounds, &file) {
-        Ok(true) => println!("a timeline in {}", file.display()),
-        Ok(false) => {}
-        Err(error) => println!("not drawn: {error}"),
-    }
-    let verdict = Verdict::of(&rounds);
-    println!("\n{verdict}");
-    bench.verdict(!verdict.failed())
+    contest.report(|report| {
+        for busy in Busy::ALL {
+            report.table(
+                &format!("requests of the I/O side, CPU jobs {}; ms", busy.key()),
+                &format!("{}/", busy.key()),
+                &[
+                    Column::sum("stalled", "stalled"),
+                    Column::sum("of", "requests"),
+                    Column::pooled("p50", "latency", 0.5),
+                    Column::pooled("p99", "latency", 0.99),
+                    Column::pooled("max", "latency", 1.0),
+                ],
+            );
+        }
+        for [key, title, counts] in Case::ALL.map(Case::texts) {
+            let columns = [
+                Column::sum(counts, "bad"),
+                Column::sum("of", "tries"),
+                Column::spread("took", "took"),
+            ];
+            report.table(&format!("{title}; ms"), &format!("{key}/"), &columns);
+        }
+        // A contender that is out has no figures.
+        let is_in = |one: &Request| !report.found.is_out(&name(one.busy.key(), one.contender));
+        let requests: Vec<_> = requests.borrow().iter().copied().filter(is_in).collect();
+        stalls::print_slowest(&requests);
+        report.verdict(stalls::is_good(&requests));
+        ratios(report);
+    })
 }
 
-fn contenders<'a>(server: &'a Server, rounds: &'a RefCell<Vec<Round>>) -> Vec<Contender<'a>> {
+fn contenders<'a>(server: &'a Server, requests: &'a RefCell<Vec<Request>>) -> Vec<Contender<'a>> {
     let mut contenders = Vec::new();
     for busy in Busy::ALL {
         for side in Side::ALL {
-            let mut nth = 0;
             let turn = move || {
-                nth += 1;
-                // Some for the picture, which is to show what the CPU side goes on doing.
-                let whole = side == Side::Twolane && busy == Busy::Sleep && nth <= 3;
-                let round = round::run(side, busy, whole, server);
-                let round = round.map_err(|error| error.to_string())?;
+                let round = round::run(side, busy, server)?;
+                let stalled = round.iter().filter(|one| one.has_stalled()).count();
                 let mut latencies = empty_histogram();
-                for request in &round.requests {
-                    latencies.saturating_record((request.latency_ms() * 1e6) as u64);
+                for request in &round {
+                    latencies.saturating_record((request.ms() * 1e6) as u64);
                 }
-                let mut sample = Sample::of("stalled", "requests", round.stalled() as f64);
-                sample.put("requests", "requests", round.requests.len() as f64);
+                let mut sample = Sample::of("stalled", "requests", stalled as f64);
+                sample.put("requests", "requests", round.len() as f64);
                 sample.put_latencies("latency", latencies);
-                rounds.borrow_mut().push(round);
+                requests.borrow_mut().extend(round);
                 Ok(sample)
             };
             contenders.push(Contender::new(name(busy.key(), side), turn));
         }
     }
-    for (case, side) in Case::ALL
-        .into_iter()
-        .flat_map(|case| extra::CONTENDERS.map(|side| (case, side)))
-    {
-        let [key, ..] = case.texts();
-        let mut tries = 0..;
-        let turn = move || {
-            let nth = tries.next().unwrap_or_default();
-            let tried = case.run(side, nth, server);
-            let (took_ms, is_bad) = tried.map_err(|error| error.to_string())?;
-            let mut sample = Sample::of("bad", "tries", f64::from(u8::from(is_bad)));
-            sample.put("tries", "tries", 1.0);
-            sample.put("took", "ms", took_ms);
-            Ok(sample)
-        };
-        contenders.push(Contender::new(name(key, side), turn));
+    for case in Case::ALL {
+        for side in extra::CONTENDERS {
+            let mut tries = 0..;
+            let turn = move || case.run(side, tries.next().unwrap_or_default(), server);
+            contenders.push(Contender::new(name(case.texts()[0], side), turn));
+        }
     }
     contenders
 }
@@ -188,8 +157,4 @@ fn ratios(report: &Report) {
         let [plain, ours] = [Side::Shared, Side::Twolane].map(|side| name(key, side));
         report.ratio(format!("{key}_shared_over_twolane"), "took", &plain, &ours);
     }
-}
-
-fn name(case: &str, side: Side) -> String {
-    format!("{case}/{}", side.key())
 }

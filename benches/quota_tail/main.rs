@@ -36,6 +36,7 @@ mod process;
 
 use std::cell::LazyCell;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -45,7 +46,9 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Column, Contender, Contest, Sample, child, cores};
+use twolane_benches::{
+    Bench, BoxError, Column, Contender, Contest, Sample, child, cores, not_here,
+};
 
 use inside::Role;
 use process::Process;
@@ -80,7 +83,7 @@ fn open(name: &str, io: &Handle, cores: usize, jobs: usize) -> Option<Lane> {
     })
 }
 
-fn main() {
+fn main() -> ExitCode {
     if let Some(role) = child::role::<Role>() {
         inside::serve(&role);
     }
@@ -101,37 +104,38 @@ fn main() {
         };
         for name in names {
             contenders.push(Contender::new(named(*quota, name), move || {
-                let cgroup = cgroup.as_ref().map_err(String::clone)?;
+                let cgroup = cgroup.as_ref();
+                let cgroup = cgroup.map_err(|why| not_here("cgroup of its own", why))?;
                 slice_in(cgroup, *quota, name, **work, measured)
             }));
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 2, 2, 6], measured + REST);
-    let Some(report) = contest.run() else { return };
-    let title = format!("latency, ms; slices of {measured:?}, periods of {PERIOD:?}");
-    report.table(&title, "", &COLUMNS);
-    report.table(
-        "what the kernel counted",
-        "",
-        &[
-            Column::median("threads", "threads"),
-            Column::sum("throttled", "nr_throttled"),
-            Column::sum("of periods", "nr_periods"),
-            Column::sum("for ms", "throttled_time"),
-            Column::median("work, of the quota", "work"),
-        ],
-    );
-    let ours = named(MAIN, "twolane");
-    for name in &CONTENDERS[..4] {
-        let peer = named(MAIN, name);
-        for p in ["p99", "p999"] {
-            let ratio = format!("{p}_twolane_over_{name}");
-            ratios(&report, &ratio, p, &ours, &peer);
+    contest.report(|report| {
+        let title = format!("latency, ms; slices of {measured:?}, periods of {PERIOD:?}");
+        report.table(&title, "", &COLUMNS);
+        report.table(
+            "what the kernel counted",
+            "",
+            &[
+                Column::median("threads", "threads"),
+                Column::sum("throttled", "nr_throttled"),
+                Column::sum("of periods", "nr_periods"),
+                Column::sum("for ms", "throttled_time"),
+                Column::median("work, of the quota", "work"),
+            ],
+        );
+        let ours = named(MAIN, "twolane");
+        for name in &CONTENDERS[..4] {
+            let peer = named(MAIN, name);
+            for p in ["p99", "p999"] {
+                let ratio = format!("{p}_twolane_over_{name}");
+                ratios(report, &ratio, p, &ours, &peer);
+            }
+            let ratio = format!("cpu_throughput_twolane_over_{name}");
+            report.ratio(ratio, "jobs_per_s", &ours, &peer);
         }
-        let ratio = format!("cpu_throughput_twolane_over_{name}");
-        report.ratio(ratio, "jobs_per_s", &ours, &peer);
-    }
-    report.finish();
+    })
 }
 
 fn named(quota: f64, contender: &str) -> String {
@@ -145,7 +149,7 @@ fn slice_in(
     name: &str,
     work: Work,
     time: Duration,
-) -> Result<Sample, String> {
+) -> Result<Sample, BoxError> {
     let role = Role {
         contender: name.to_owned(),
         steps: work.steps,

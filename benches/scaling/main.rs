@@ -15,6 +15,7 @@
 //! cargo bench --bench scaling
 //! ```
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::{self, Thread};
@@ -27,7 +28,7 @@ const WORKERS: [usize; 4] = [1, 2, 16, 64];
 const KINDS: [&str; 2] = ["burst", "woken"];
 const TURNS: usize = 10;
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("scaling");
     let jobs = bench.pick([10_000, 20_000, 100_000, 400_000]);
     let cases = KINDS
@@ -46,13 +47,13 @@ fn main() {
     });
     let contest =
         Contest::new(&bench, contenders, [1, 2, 4, 8], Duration::from_secs(60)).ending_threads();
-    let Some(report) = contest.run() else { return };
-    report.table("time of a job, ns", "", &[Column::spread("ns", "ns_a_job")]);
-    for (kind, workers) in cases.filter(|(_, workers)| *workers > 1) {
-        let ratio = format!("{kind}_{workers}_over_1");
-        report.ratio(ratio, "ns_a_job", &name(kind, workers), &name(kind, 1));
-    }
-    report.finish();
+    contest.report(|report| {
+        report.table("time of a job, ns", "", &[Column::spread("ns", "ns_a_job")]);
+        for (kind, workers) in cases.filter(|(_, workers)| *workers > 1) {
+            let ratio = format!("{kind}_{workers}_over_1");
+            report.ratio(ratio, "ns_a_job", &name(kind, workers), &name(kind, 1));
+        }
+    })
 }
 
 fn name(kind: &str, workers: usize) -> String {

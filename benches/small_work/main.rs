@@ -31,6 +31,7 @@
 //! ```
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,7 @@ const BATCH: u64 = 1_000;
 const ALONE: &str = "alone on a core";
 const WAYS: [&str; 3] = ["inline", "one by one", "batches of 1 ms"];
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("small_work");
     let all = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
     let sizes: &[u64] = bench.pick([&[1], &[1, 10, COMPARED, 1_000], all, all]);
@@ -86,12 +87,12 @@ fn main() {
     let rounds = [1, 1, 3, 5];
     let contest =
         Contest::new(&bench, contenders, rounds, Duration::from_secs(60)).ending_threads();
-    let Some(report) = contest.run() else { return };
-    tables(&report.found, sizes);
-    let [inline, ours] = ["inline", "one by one"].map(|way| name(COMPARED, way));
-    let ratio = format!("inline_p99_over_offloaded_{COMPARED}us_current_thread");
-    report.ratio(ratio, "other_task_p99", &inline, &ours);
-    report.finish();
+    contest.report(|report| {
+        tables(&report.found, sizes);
+        let [inline, ours] = ["inline", "one by one"].map(|way| name(COMPARED, way));
+        let ratio = format!("inline_p99_over_offloaded_{COMPARED}us_current_thread");
+        report.ratio(ratio, "other_task_p99", &inline, &ours);
+    })
 }
 
 fn name(us: u64, way: &str) -> String {

@@ -1,7 +1,5 @@
 //! The command line. `cargo bench -- ARGS` hands the same to every bench.
 
-use std::process::ExitCode;
-
 use clap::Parser;
 use regex::Regex;
 
@@ -77,11 +75,6 @@ impl Bench {
     /// How many rounds, unless the command line says so.
     pub(crate) fn rounds(&self, forms: [usize; 4]) -> usize {
         self.args.rounds.unwrap_or_else(|| self.pick(forms)).max(1)
-    }
-
-    /// Of a verdict. A test asks whether a bench runs at all, on whatever machine: it does not fail.
-    pub fn verdict(&self, is_good: bool) -> ExitCode {
-        ExitCode::from(u8::from(!is_good && self.form() != Form::Test))
     }
 
     /// Whether the filter lets `BENCH/CONTENDER` pass.

@@ -1,11 +1,14 @@
 //! Contenders in alternation, round by round.
 
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::{Bench, Form};
-use crate::findings::{Findings, Sample};
+use crate::findings::{Findings, OTHERS, Sample};
 use crate::others::Others;
 use crate::report::Report;
 use crate::threads::Threads;
@@ -17,11 +20,45 @@ pub struct Contender<'a> {
     pub turn: Turn<'a>,
 }
 
-/// What a contender does in each round. An error says why it can't run here.
-pub type Turn<'a> = Box<dyn FnMut() -> Result<Sample, String> + 'a>;
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What a contender does in each round. After an error it has no other turn, and the bench fails,
+/// unless the error is [`not_here`].
+pub type Turn<'a> = Box<dyn FnMut() -> Result<Sample, BoxError> + 'a>;
+
+/// The error of a contender that can't run on this machine, which lacks `what`: of no consequence,
+/// unless `TWOLANE_MUST_RUN`, a list with commas, says that the machine has it.
+pub fn not_here(what: &'static str, why: impl Into<String>) -> BoxError {
+    let why = why.into();
+    NotHere { what, why }.into()
+}
+
+#[derive(Debug)]
+struct NotHere {
+    what: &'static str,
+    why: String,
+}
+
+impl NotHere {
+    fn must_run(&self) -> bool {
+        let listed = std::env::var("TWOLANE_MUST_RUN").unwrap_or_default();
+        listed.split(',').any(|listed| listed.trim() == self.what)
+    }
+}
+
+impl fmt::Display for NotHere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no {}: {}", self.what, self.why)
+    }
+}
+
+impl Error for NotHere {}
 
 impl<'a> Contender<'a> {
-    pub fn new(name: impl Into<String>, turn: impl FnMut() -> Result<Sample, String> + 'a) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        turn: impl FnMut() -> Result<Sample, BoxError> + 'a,
+    ) -> Self {
         Self {
             name: name.into(),
             turn: Box::new(turn),
@@ -72,12 +109,18 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// Runs those that the command line asks for. `None`: there are none.
-    pub fn run(mut self) -> Option<Report> {
+    /// Runs those that the command line asks for, and reports what they measure: `show` prints
+    /// tables and puts ratios. Fails if a contender did.
+    pub fn report(mut self, show: impl FnOnce(&Report)) -> ExitCode {
         let bench = self.bench;
         self.contenders
             .retain(|contender| bench.wants(&contender.name));
-        (!self.contenders.is_empty()).then(|| Report::new(bench.name, self.alternate()))
+        if self.contenders.is_empty() {
+            return ExitCode::SUCCESS;
+        }
+        let report = Report::new(bench, self.alternate());
+        show(&report);
+        report.finish()
     }
 
     /// Each round begins with another contender, so that what the machine does
@@ -103,7 +146,7 @@ impl<'a> Contest<'a> {
             for turn in 0..contenders.len() {
                 let nth = (turn + round) % contenders.len();
                 let Contender { name, turn } = &mut contenders[nth];
-                if findings.skipped(name).is_some() {
+                if findings.is_out(name) {
                     progress.inc(u64::from(counts));
                     continue;
                 }
@@ -113,12 +156,16 @@ impl<'a> Contest<'a> {
                 let others = Others::since_now();
                 match turn() {
                     Ok(mut sample) => {
-                        sample.put("others", "of all cores", others.fraction());
+                        sample.put(OTHERS, "of all cores", others.fraction());
                         if counts {
                             findings.add(name, sample);
                         }
                     }
-                    Err(why) => findings.skip(name, why),
+                    Err(error) => {
+                        let not_here = error.downcast_ref::<NotHere>();
+                        let is_failure = not_here.is_none_or(NotHere::must_run);
+                        findings.take_out(name, error.to_string(), is_failure);
+                    }
                 }
                 if let Some(threads) = threads {
                     threads.wait_for_others_to_end();

@@ -40,6 +40,9 @@ impl Sample {
     }
 }
 
+/// What the contest adds to each sample: how much of the machine other programs had.
+pub(crate) const OTHERS: &str = "others";
+
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
 
 /// NaN if it is empty.
@@ -57,12 +60,18 @@ pub fn empty_histogram() -> Histogram<u64> {
 
 type Key = (String, String);
 
-/// The samples of all rounds. Metrics of a contender that could not run in every round are not
-/// there: other contenders' rounds would be compared with rounds that it does not have.
+/// A contender that a turn has ended for good.
+struct Out {
+    why: String,
+    is_failure: bool,
+}
+
+/// The samples of all rounds. Metrics of a contender that is out are not there: other contenders'
+/// rounds would be compared with rounds that it does not have.
 #[derive(Default)]
 pub struct Findings {
     contenders: Vec<String>,
-    skipped: BTreeMap<String, String>,
+    out: BTreeMap<String, Out>,
     rounds: BTreeMap<Key, Vec<f64>>,
     units: BTreeMap<String, &'static str>,
     pooled: BTreeMap<Key, Histogram<u64>>,
@@ -89,10 +98,11 @@ impl Findings {
         }
     }
 
-    pub(crate) fn skip(&mut self, contender: &str, why: String) {
+    pub(crate) fn take_out(&mut self, contender: &str, why: String, is_failure: bool) {
         self.rounds.retain(|(of, _), _| of != contender);
         self.pooled.retain(|(of, _), _| of != contender);
-        self.skipped.insert(contender.to_owned(), why);
+        let out = Out { why, is_failure };
+        self.out.insert(contender.to_owned(), out);
     }
 
     /// Those that the command line asks for, in the order of the tables.
@@ -100,9 +110,41 @@ impl Findings {
         self.contenders.iter().map(String::as_str)
     }
 
-    /// Why a contender has no figures.
-    pub fn skipped(&self, contender: &str) -> Option<&str> {
-        self.skipped.get(contender).map(String::as_str)
+    /// Whether it has no figures, because a turn had an error.
+    pub fn is_out(&self, contender: &str) -> bool {
+        self.out.contains_key(contender)
+    }
+
+    pub(crate) fn why_out(&self, contender: &str) -> Option<String> {
+        let out = self.out.get(contender)?;
+        let what = if out.is_failure { "failed" } else { "not run" };
+        Some(format!("{what}: {}", out.why))
+    }
+
+    /// Those that cannot run here, with the reason.
+    pub(crate) fn not_run(&self) -> impl Iterator<Item = String> {
+        let not_run = self.out.iter().filter(|(_, out)| !out.is_failure);
+        not_run.map(|(contender, out)| format!("{contender}: {}", out.why))
+    }
+
+    /// What has failed: contenders with an error, and those whose turns measure nothing.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        self.contenders.iter().filter_map(|contender| {
+            let why = match self.out.get(contender) {
+                Some(out) => out.is_failure.then(|| out.why.clone()),
+                None => self
+                    .is_empty(contender)
+                    .then(|| "it measures nothing".into()),
+            };
+            why.map(|why| format!("{contender}: {why}"))
+        })
+    }
+
+    fn is_empty(&self, contender: &str) -> bool {
+        let has_value = |((of, metric), rounds): (&Key, &Vec<f64>)| {
+            of == contender && metric != OTHERS && rounds.iter().any(|value| !value.is_nan())
+        };
+        !self.rounds.iter().any(has_value)
     }
 
     /// One value a round; none if it was not measured.
@@ -156,9 +198,9 @@ impl Findings {
 
     /// All of it, for the report.
     pub(crate) fn rows(&self) -> Vec<Row<'_>> {
-        let skipped = self.skipped.iter().map(|(contender, why)| Row {
+        let out = self.out.keys().map(|contender| Row {
             contender,
-            metric: format!("skipped: {why}"),
+            metric: self.why_out(contender).unwrap_or_default(),
             unit: "",
             value: f64::NAN,
             least: f64::NAN,
@@ -188,7 +230,7 @@ impl Findings {
                 n: nanos.len() as usize,
             })
         });
-        skipped.chain(figures).chain(pooled).collect()
+        out.chain(figures).chain(pooled).collect()
     }
 }
 

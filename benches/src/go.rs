@@ -9,11 +9,17 @@ use std::process::{Command, Stdio};
 
 use serde::de::DeserializeOwned;
 
+use crate::contest::{BoxError, not_here};
 use crate::findings::Sample;
 
 pub struct Go {
     bench: &'static str,
-    program: OnceCell<Result<PathBuf, String>>,
+    program: OnceCell<Result<PathBuf, NoProgram>>,
+}
+
+enum NoProgram {
+    NotHere(String),
+    Failed(String),
 }
 
 impl Go {
@@ -24,13 +30,17 @@ impl Go {
 
     /// Runs the program and returns the JSON that it prints. All processors are
     /// its, and its collector is as it comes, whatever the environment says. An
-    /// error says why it can't run here.
+    /// error: Go or its source is not here, or Go does not compile it.
     ///
     /// # Panics
     /// If it fails, or prints something else.
-    pub fn run<T: DeserializeOwned>(&self, args: &[String]) -> Result<T, String> {
-        let program = self.program.get_or_init(|| build(self.bench)).as_ref();
-        let run = Command::new(program.map_err(String::clone)?)
+    pub fn run<T: DeserializeOwned>(&self, args: &[String]) -> Result<T, BoxError> {
+        let program = match self.program.get_or_init(|| build(self.bench)) {
+            Ok(program) => program,
+            Err(NoProgram::NotHere(why)) => return Err(not_here("go", why)),
+            Err(NoProgram::Failed(why)) => return Err(why.as_str().into()),
+        };
+        let run = Command::new(program)
             .args(args)
             .env_remove("GOMAXPROCS")
             .env_remove("GODEBUG")
@@ -46,7 +56,7 @@ impl Go {
     ///
     /// # Panics
     /// As [`run`](Self::run).
-    pub fn figures(&self, args: &[String], unit: &'static str) -> Result<Sample, String> {
+    pub fn figures(&self, args: &[String], unit: &'static str) -> Result<Sample, BoxError> {
         let figures: BTreeMap<String, f64> = self.run(args)?;
         let mut sample = Sample::default();
         for (metric, figure) in figures {
@@ -56,9 +66,14 @@ impl Go {
     }
 }
 
-fn build(bench: &str) -> Result<PathBuf, String> {
+fn build(bench: &str) -> Result<PathBuf, NoProgram> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(bench);
     let program = crate::folder().join(format!("go-{bench}"));
+    // A bench that was built elsewhere.
+    if !source.is_dir() {
+        let why = format!("{} is not there", source.display());
+        return Err(NoProgram::NotHere(why));
+    }
     let built = Command::new("go")
         .args(["build", "-o"])
         .arg(&program)
@@ -76,9 +91,15 @@ fn build(bench: &str) -> Result<PathBuf, String> {
         Ok(built) if built.status.success() => Ok(program),
         Ok(built) => {
             let said = String::from_utf8_lossy(&built.stderr);
-            Err(format!("`go build` failed: {}", said.trim()))
+            let why = format!("`go build` failed: {}", said.trim());
+            Err(NoProgram::Failed(why))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Err("Go is not installed".to_owned()),
-        Err(error) => Err(format!("`go` does not start: {error}")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(NoProgram::NotHere("it is not installed".to_owned()))
+        }
+        Err(error) => {
+            let why = format!("`go` does not start: {error}");
+            Err(NoProgram::Failed(why))
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! - [`go`], [`child`]: contenders in a process of their own;
 //! - [`tail`]: an echo server, its client and a CPU load, for the benches of the
 //!   I/O lane's latency;
-//! - [`picture`]: what pictures are made of; [`cgroup`]: a CPU quota.
+//! - [`cgroup`]: a CPU quota.
 //!
 //! `hop`, whose answers are means, is criterion's and has none of this. Its command line knows
 //! `--quick`, `--test` and a filter as ours does; `--full`, `--rounds` and `--nice` go to another
@@ -28,7 +28,6 @@ pub mod cpu_time;
 pub mod findings;
 pub mod go;
 pub mod others;
-pub mod picture;
 pub mod report;
 pub mod tail;
 pub mod threads;
@@ -38,7 +37,7 @@ use tokio::runtime::Runtime;
 use twolane::{Builder, CpuRuntime};
 
 pub use args::{Bench, Form};
-pub use contest::{Contender, Contest};
+pub use contest::{BoxError, Contender, Contest, not_here};
 pub use findings::{Findings, Ratio, Sample, median, quantile};
 pub use report::{Column, Report};
 

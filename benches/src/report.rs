@@ -1,10 +1,12 @@
 //! Tables, ratios, and the file `target/twolane/BENCH.json`.
 
 use std::cell::RefCell;
+use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use crate::findings::{Findings, Ratio, quantile};
+use crate::args::{Bench, Form};
+use crate::findings::{self, Findings, Ratio, quantile};
 use crate::{cores, folder};
 
 /// A column of a table.
@@ -14,7 +16,7 @@ pub struct Column {
     shows: Shows,
 }
 
-const OTHERS: Column = Column::median("others", "others");
+const OTHERS: Column = Column::median(findings::OTHERS, findings::OTHERS);
 
 enum Shows {
     Median,
@@ -113,18 +115,34 @@ pub fn print_table(title: &str, head: &[&str], rows: &[Vec<String>]) {
 
 pub struct Report {
     bench: &'static str,
+    form: Form,
     pub found: Findings,
     ratios: RefCell<Vec<(String, Ratio)>>,
+    failures: RefCell<Vec<String>>,
 }
 
 impl Report {
-    pub(crate) fn new(bench: &'static str, found: Findings) -> Self {
-        let ratios = RefCell::default();
+    pub(crate) fn new(bench: &Bench, found: Findings) -> Self {
         Self {
-            bench,
+            bench: bench.name,
+            form: bench.form(),
             found,
-            ratios,
+            ratios: RefCell::default(),
+            failures: RefCell::default(),
         }
+    }
+
+    /// Has the bench fail if the figures are not good. Not in a test, which asks whether a bench runs
+    /// at all, on whatever machine.
+    pub fn verdict(&self, is_good: bool) {
+        if !is_good && self.form != Form::Test {
+            self.fail("the figures are not what they have to be");
+        }
+    }
+
+    /// Has the bench fail.
+    pub fn fail(&self, why: impl Into<String>) {
+        self.failures.borrow_mut().push(why.into());
     }
 
     /// Prints a row for each contender whose name begins with `prefix`, without the rows and the
@@ -139,13 +157,15 @@ impl Report {
         let columns: Vec<&Column> = columns.iter().filter(has).collect();
         let mut rows = Vec::new();
         for (contender, name) in &named {
-            let mut cells: Vec<String> = match found.skipped(contender) {
-                Some(why) => vec![format!("skipped: {why}")],
+            let why_out = found.why_out(contender);
+            let is_out = why_out.is_some();
+            let mut cells: Vec<String> = match why_out {
+                Some(why) => vec![why],
                 None => columns.iter().map(|c| c.cell(found, contender)).collect(),
             };
             if cells.iter().any(|cell| cell != ".") {
                 cells.insert(0, (*name).to_owned());
-                if found.skipped(contender).is_none() {
+                if !is_out {
                     cells.push(OTHERS.cell(found, contender));
                 }
                 rows.push(cells);
@@ -184,8 +204,8 @@ impl Report {
         self.ratios.borrow_mut().push((name.into(), ratio));
     }
 
-    /// Prints the ratios and writes the file.
-    pub fn finish(&self) {
+    /// Prints the ratios, writes the file, and says what has failed.
+    pub(crate) fn finish(&self) -> ExitCode {
         let ratios = self.ratios.borrow();
         let measured = ratios.iter().filter(|(_, ratio)| !ratio.median.is_nan());
         let widths = measured.clone().map(|(name, _)| name.len());
@@ -209,5 +229,12 @@ impl Report {
         });
         std::fs::write(&file, format!("{found:#}\n")).unwrap();
         println!("\nwritten to {}", file.display());
+        for why in self.found.not_run() {
+            eprintln!("NOT RUN: {}/{why}", self.bench);
+        }
+        let of_report = self.failures.borrow();
+        let failures = self.found.failures().chain(of_report.iter().cloned());
+        let count = failures.map(|why| eprintln!("FAILED: {}/{why}", self.bench));
+        ExitCode::from(u8::from(count.count() > 0))
     }
 }

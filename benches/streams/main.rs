@@ -54,6 +54,7 @@ mod ratios;
 mod ways;
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,7 +62,9 @@ use serde::Deserialize;
 use twolane_benches::go::Go;
 use twolane_benches::tail::client;
 use twolane_benches::tail::echo::EchoLane;
-use twolane_benches::{Bench, Column, Contender, Contest, Sample, bounded_runtime, median};
+use twolane_benches::{
+    Bench, BoxError, Column, Contender, Contest, Sample, bounded_runtime, median,
+};
 
 use crate::items::{Clock, Items, Kind};
 use crate::lanes::{Lanes, rate};
@@ -88,7 +91,7 @@ const GAP: Duration = Duration::from_millis(1);
 /// Of source and consumer.
 const IO_WORKERS: usize = 2;
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("streams");
     let clock = LazyCell::new(Clock::calibrated);
     let lanes = LazyCell::new(|| {
@@ -116,15 +119,15 @@ fn main() {
         contenders.push(Contender::new(format!("beside/{name}"), turn));
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 3, 9], Duration::from_secs(120));
-    let Some(report) = contest.run() else { return };
-    ratios::throughputs(&report.found);
-    let first = "Until the first output of a stream of 10 µs items, µs";
-    let column = [Column::spread("first output", "first_output")];
-    report.table(first, "first output/", &column);
-    let title = "An echo on the I/O runtime beside streams of 10 µs items, ms";
-    report.table(title, "beside/", &client::COLUMNS);
-    ratios::put(&report);
-    report.finish();
+    contest.report(|report| {
+        ratios::throughputs(&report.found);
+        let first = "Until the first output of a stream of 10 µs items, µs";
+        let column = [Column::spread("first output", "first_output")];
+        report.table(first, "first output/", &column);
+        let title = "An echo on the I/O runtime beside streams of 10 µs items, ms";
+        report.table(title, "beside/", &client::COLUMNS);
+        ratios::put(report);
+    })
 }
 
 /// What all turns have, made at the first.
@@ -209,7 +212,7 @@ fn in_go(
     (way, room): (&str, u64),
     items: Items,
     repetitions: u64,
-) -> Result<Printed, String> {
+) -> Result<Printed, BoxError> {
     let args = [
         ("room", room),
         ("short", items.short),

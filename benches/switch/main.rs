@@ -38,6 +38,7 @@
 mod measure;
 mod sides;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::go::Go;
@@ -58,7 +59,7 @@ const CASES: [(&str, u64); 4] = [
 /// Of a job of twolane on one thread.
 const YIELD: (&str, u64) = ("yield_if_due", 5_000_000);
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("switch");
     let less = bench.pick([1_000, 10, 1, 1]);
     let mut contenders = Vec::new();
@@ -83,45 +84,45 @@ fn main() {
     let contest = Contest::new(&bench, contenders, [1, 3, 9, 31], Duration::from_secs(120))
         .warming_up()
         .ending_threads();
-    let Some(report) = contest.run() else { return };
-    for width in WIDTHS {
-        let columns = [
-            Column::spread("switch, alone", "switch_alone"),
-            Column::spread("100", "switch_100"),
-            Column::spread("start and join", "start"),
-            Column::spread("one wakes itself", "self_wake"),
-            Column::spread("yield_if_due, not due", YIELD.0),
-        ];
-        report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
-    }
-    let named = |side: Side, width: usize| format!("{}/{side}", WIDTHS[width]);
-    let ratio = |name: String, case: &str, width: usize, under: Side| {
-        let [over, under] = [Side::Twolane, under].map(|side| named(side, width));
-        report.ratio(name, case, &over, &under);
-    };
-    let go = Side::Goroutines;
-    // Without a suffix: one alone, as the switches of others are quoted. With more,
-    // Tokio's share their lap through its scheduler; hence the others.
-    for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
-        for (suffix, case, width) in [
-            ("", "switch_alone", 0),
-            ("_100", "switch_100", 0),
-            ("_100_cores", "switch_100", 1),
-        ] {
-            let name = format!("switch_over_{peer}{suffix}");
-            ratio(name, case, width, under);
+    contest.report(|report| {
+        for width in WIDTHS {
+            let columns = [
+                Column::spread("switch, alone", "switch_alone"),
+                Column::spread("100", "switch_100"),
+                Column::spread("start and join", "start"),
+                Column::spread("one wakes itself", "self_wake"),
+                Column::spread("yield_if_due, not due", YIELD.0),
+            ];
+            report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
         }
-    }
-    for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
-        ratio(format!("start_over_{peer}"), "start", 0, under);
-    }
-    for (suffix, width) in [("", 0), ("_cores", 1)] {
-        let name = format!("self_wake_over_tokio{suffix}");
-        ratio(name, "self_wake", width, Side::Tokio);
-    }
-    let ns = report.found.median(&named(Side::Twolane, 0), YIELD.0);
-    report.put("yield_if_due_ns", Ratio::once(ns));
-    report.finish();
+        let named = |side: Side, width: usize| format!("{}/{side}", WIDTHS[width]);
+        let ratio = |name: String, case: &str, width: usize, under: Side| {
+            let [over, under] = [Side::Twolane, under].map(|side| named(side, width));
+            report.ratio(name, case, &over, &under);
+        };
+        let go = Side::Goroutines;
+        // Without a suffix: one alone, as the switches of others are quoted. With more,
+        // Tokio's share their lap through its scheduler; hence the others.
+        for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
+            for (suffix, case, width) in [
+                ("", "switch_alone", 0),
+                ("_100", "switch_100", 0),
+                ("_100_cores", "switch_100", 1),
+            ] {
+                let name = format!("switch_over_{peer}{suffix}");
+                ratio(name, case, width, under);
+            }
+        }
+        for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
+            ratio(format!("start_over_{peer}"), "start", 0, under);
+        }
+        for (suffix, width) in [("", 0), ("_cores", 1)] {
+            let name = format!("self_wake_over_tokio{suffix}");
+            ratio(name, "self_wake", width, Side::Tokio);
+        }
+        let ns = report.found.median(&named(Side::Twolane, 0), YIELD.0);
+        report.put("yield_if_due_ns", Ratio::once(ns));
+    })
 }
 
 fn in_go(threads: usize, less: u64) -> [String; 3] {

@@ -30,6 +30,7 @@ mod cost;
 mod load;
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::tail::work::Work;
@@ -37,7 +38,7 @@ use twolane_benches::{Bench, Column, Contender, Contest};
 
 use crate::load::{Load, Way};
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("tenants");
     let steps = LazyCell::new(|| Work::calibrated(Duration::from_millis(5)).steps / 5_000);
     let steps = &steps;
@@ -75,45 +76,45 @@ fn main() {
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], Duration::from_secs(90));
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "latency of the nine, ms; work, of what the cores can do; gave up or were refused, of the nine's",
-        "",
-        &[
-            Column::pooled("p50", "nine", 0.5),
-            Column::pooled("p99", "nine", 0.99),
-            Column::spread("work", "work"),
-            Column::median("unanswered", "unanswered"),
-            Column::spread("worst share over due", "share"),
-            Column::spread("a job, µs", "job"),
-            Column::spread("its CPU time, µs", "cpu"),
-        ],
-    );
-    for (lengths, each) in Load::KINDS {
-        let name = |way| Load::name(lengths, each, way);
-        let of = lengths.name().replace(' ', "_");
-        let at = if each < 0.1 { "" } else { "_at_a_tenth" };
-        report.ratio(
-            format!("p99_{of}{at}_fair_over_alone"),
-            "nine_p99",
-            &name(Way::Fair),
-            &name(Way::Alone),
+    contest.report(|report| {
+        report.table(
+            "latency of the nine, ms; work, of what the cores can do; gave up or were refused, of the nine's",
+            "",
+            &[
+                Column::pooled("p50", "nine", 0.5),
+                Column::pooled("p99", "nine", 0.99),
+                Column::spread("work", "work"),
+                Column::median("unanswered", "unanswered"),
+                Column::spread("worst share over due", "share"),
+                Column::spread("a job, µs", "job"),
+                Column::spread("its CPU time, µs", "cpu"),
+            ],
         );
-        report.ratio(
-            format!("work_{of}{at}_fair_over_fifo"),
-            "work",
-            &name(Way::Fair),
-            &name(Way::Fifo),
-        );
-    }
-    for (us, batch) in cost::KINDS {
-        let of = |is_fair| cost::named(is_fair, us, batch);
-        report.ratio(
-            format!("jobs_of_{us}_us_by_{batch}_fair_over_plain"),
-            "job",
-            &of(true),
-            &of(false),
-        );
-    }
-    report.finish();
+        for (lengths, each) in Load::KINDS {
+            let name = |way| Load::name(lengths, each, way);
+            let of = lengths.name().replace(' ', "_");
+            let at = if each < 0.1 { "" } else { "_at_a_tenth" };
+            report.ratio(
+                format!("p99_{of}{at}_fair_over_alone"),
+                "nine_p99",
+                &name(Way::Fair),
+                &name(Way::Alone),
+            );
+            report.ratio(
+                format!("work_{of}{at}_fair_over_fifo"),
+                "work",
+                &name(Way::Fair),
+                &name(Way::Fifo),
+            );
+        }
+        for (us, batch) in cost::KINDS {
+            let of = |is_fair| cost::named(is_fair, us, batch);
+            report.ratio(
+                format!("jobs_of_{us}_us_by_{batch}_fair_over_plain"),
+                "job",
+                &of(true),
+                &of(false),
+            );
+        }
+    })
 }

@@ -25,13 +25,16 @@
 mod pair;
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::tail::lanes::{Lane, tick};
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST, WARM_UP};
-use twolane_benches::{Bench, Column, Contender, Contest, Sample, cores, io_runtime, lane};
+use twolane_benches::{
+    Bench, BoxError, Column, Contender, Contest, Sample, cores, io_runtime, lane,
+};
 
 const CONTENDERS: [&str; 6] = [
     "idle",
@@ -49,7 +52,7 @@ const KINDS: [(&str, &str); 3] = [
     ("free", "free_p99"),
 ];
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("wakeups");
     let measured = Duration::from_millis(bench.pick([100, 700, 2_000, 5_000]));
     let work = LazyCell::new(|| Work::calibrated(JOB));
@@ -57,32 +60,32 @@ fn main() {
     let contenders =
         CONTENDERS.map(|name| Contender::new(name, move || slice(name, **work, measured)));
     let contest = Contest::new(&bench, contenders, [1, 2, 4, 8], measured + REST).ending_threads();
-    let Some(report) = contest.run() else { return };
-    for (kind, p99) in KINDS {
-        report.table(
-            &format!("{kind}: ms; slices of {measured:?}, jobs of {JOB:?}"),
-            "",
-            &[
-                Column::pooled("p50", kind, 0.5),
-                Column::pooled("p90", kind, 0.9),
-                Column::pooled("p99", kind, 0.99),
-                Column::spread("p99 of a slice", p99),
-                Column::pooled("max", kind, 1.0),
-                Column::median("jobs/s", "jobs_per_s"),
-            ],
+    contest.report(|report| {
+        for (kind, p99) in KINDS {
+            report.table(
+                &format!("{kind}: ms; slices of {measured:?}, jobs of {JOB:?}"),
+                "",
+                &[
+                    Column::pooled("p50", kind, 0.5),
+                    Column::pooled("p90", kind, 0.9),
+                    Column::pooled("p99", kind, 0.99),
+                    Column::spread("p99 of a slice", p99),
+                    Column::pooled("max", kind, 1.0),
+                    Column::median("jobs/s", "jobs_per_s"),
+                ],
+            );
+        }
+        report.ratios(
+            "
+            remote_p99_twolane_over_plain: remote_p99 of twolane / twolane_plain
+            throughput_twolane_over_plain: jobs_per_s of twolane / twolane_plain
+            remote_p99_twolane_over_idle: remote_p99 of twolane / idle
+            ",
         );
-    }
-    report.ratios(
-        "
-        remote_p99_twolane_over_plain: remote_p99 of twolane / twolane_plain
-        throughput_twolane_over_plain: jobs_per_s of twolane / twolane_plain
-        remote_p99_twolane_over_idle: remote_p99 of twolane / idle
-        ",
-    );
-    report.finish();
+    })
 }
 
-fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
+fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, BoxError> {
     let io = io_runtime(cores());
     let in_flight = 4 * cores();
     tick(["twolane", "twolane_both"].contains(&name));

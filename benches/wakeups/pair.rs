@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use giveway::Weight;
 use hdrhistogram::Histogram;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use twolane_benches::Sample;
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::tail::sleep_until;
+use twolane_benches::{BoxError, Sample, not_here};
 
 /// How late sleepers wake, and those whom they wake.
 struct Late {
@@ -18,7 +18,7 @@ struct Late {
 }
 
 /// Measures for so long. Returns how long that was.
-pub fn measure(time: Duration, short: bool, sample: &mut Sample) -> Result<Duration, String> {
+pub fn measure(time: Duration, short: bool, sample: &mut Sample) -> Result<Duration, BoxError> {
     let cores = first_two_cores()?;
     let began = Instant::now();
     let (remote, free) = thread::scope(|scope| {
@@ -37,12 +37,12 @@ pub fn measure(time: Duration, short: bool, sample: &mut Sample) -> Result<Durat
 }
 
 /// Those after the first may share no cache with it; these do on most machines.
-fn first_two_cores() -> Result<[usize; 2], String> {
-    let mask = sched_getaffinity(None).map_err(|error| error.to_string())?;
+fn first_two_cores() -> Result<[usize; 2], BoxError> {
+    let mask = sched_getaffinity(None)?;
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
     let two = cores.next().zip(cores.next());
     two.map(<[usize; 2]>::from)
-        .ok_or("it takes two cores".to_owned())
+        .ok_or_else(|| not_here("cores", "it takes two"))
 }
 
 fn prepare(core: Option<usize>, short: bool) -> Result<(), String> {

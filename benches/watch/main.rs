@@ -33,6 +33,7 @@ mod lanes;
 mod loops;
 mod tables;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::tail::REST;
@@ -40,7 +41,7 @@ use twolane_benches::{Bench, Contender, Contest};
 
 use crate::lanes::Watched;
 
-fn main() {
+fn main() -> ExitCode {
     let bench = Bench::new("watch");
     let ms = Duration::from_millis;
     let idle = bench.pick([ms(100), ms(1_000), ms(2_000), ms(5_000)]);
@@ -59,7 +60,7 @@ fn main() {
         contenders.push(Contender::new(name, turn));
     }
     let contest = Contest::new(&bench, contenders, [1, 2, 5, 11], idle + REST).ending_threads();
-    let Some(report) = contest.run() else { return };
-    tables::print(&report);
-    report.finish();
+    contest.report(|report| {
+        tables::print(report);
+    })
 }

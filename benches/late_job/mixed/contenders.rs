@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle as Tokio;
 use twolane::{CpuRuntime, Priority};
 use twolane_benches::go::Go;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{io_runtime, lane};
+use twolane_benches::{BoxError, io_runtime, lane};
 
-use super::BOUND;
 use super::load::Load;
+
+/// Backlogs of a lane that does not keep up end some time after the last arrival.
+pub const BOUND: Duration = Duration::from_secs(120);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -117,9 +119,9 @@ pub fn in_rust(load: &Load, open: Open, ms: Work) -> Vec<u64> {
 }
 
 /// The same of goroutines.
-pub fn in_go(go: &Go, load: &Load) -> Result<Vec<u64>, String> {
+pub fn in_go(go: &Go, load: &Load) -> Result<Vec<u64>, BoxError> {
     let path = std::env::temp_dir().join(format!("twolane-mixed-load-{}", std::process::id()));
-    std::fs::write(&path, load.as_text()).map_err(|error| error.to_string())?;
+    std::fs::write(&path, load.as_text())?;
     let found = go.run(&[
         format!("-schedule={}", path.display()),
         // Its own bound is the first to end it, or it would outlive us.

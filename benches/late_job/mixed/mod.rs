@@ -33,19 +33,17 @@
 mod contenders;
 mod load;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::go::Go;
 use twolane_benches::tail::work::Work;
 use twolane_benches::{Bench, Column, Contender, Contest};
 
-use self::contenders::{WAYS, in_go, in_rust};
-use self::load::{KINDS, Load};
+use self::contenders::{BOUND, WAYS, in_go, in_rust};
+use self::load::{KINDS, LONG_WORK, Load, mean, p99};
 
-/// Backlogs of a lane that does not keep up end some time after the last arrival.
-const BOUND: Duration = Duration::from_secs(120);
-
-pub fn run(bench: &Bench) {
+pub fn run(bench: &Bench) -> ExitCode {
     let time = Duration::from_millis(bench.pick([200, 1_000, 4_000, 10_000]));
     let ms = Work::calibrated(Duration::from_millis(1));
     let go = Go::new("mixed_load");
@@ -66,43 +64,32 @@ pub fn run(bench: &Bench) {
         }
     }
     let contest = Contest::new(bench, contenders, [1, 1, 2, 5], BOUND).ending_threads();
-    let Some(report) = contest.run() else { return };
-    for kind in KINDS {
-        let mut columns = Vec::new();
-        for class in kind.classes() {
-            columns.push(Column::median(class, mean(class)));
-            columns.push(Column::median("p99", p99(class)));
+    contest.report(|report| {
+        for kind in KINDS {
+            let mut columns = Vec::new();
+            for class in kind.classes() {
+                columns.push(Column::median(class, mean(class)));
+                columns.push(Column::median("p99", p99(class)));
+            }
+            columns.push(Column::spread("p99 up to 1 ms", p99(load::SHORT)));
+            columns.push(Column::median("long work", LONG_WORK));
+            let title = format!("slowdown by what a job takes, mean and p99: {}", kind.name);
+            report.table(&title, &format!("{}: ", kind.name), &columns);
         }
-        columns.push(Column::spread("p99 up to 1 ms", p99(load::SHORT)));
-        columns.push(Column::median("long work", LONG_WORK));
-        let title = format!("slowdown by what a job takes, mean and p99: {}", kind.name);
-        report.table(&title, &format!("{}: ", kind.name), &columns);
-    }
-    for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
-        let lines = "
-            slowdown_p99_short_fifo_over_labelledX: p99 of up to 1 ms of K: twolane, FIFO / K: twolane, short ones High
-            slowdown_p99_short_over_labelledX: p99 of up to 1 ms of K: twolane / K: twolane, short ones High
-            slowdown_long_labelled_over_fifoX: mean of more than 1 ms of K: twolane, short ones High / K: twolane, FIFO
-            slowdown_long_over_fifoX: mean of more than 1 ms of K: twolane / K: twolane, FIFO
-            long_work_labelled_over_fifoX: long_work of K: twolane, short ones High / K: twolane, FIFO
-            long_work_over_fifoX: long_work of K: twolane / K: twolane, FIFO
-        ";
-        report.ratios(
-            &lines
-                .replace("X:", &format!("{suffix}:"))
-                .replace("K:", &format!("{kind}:")),
-        );
-    }
-    report.finish();
+        for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
+            let lines = "
+                slowdown_p99_short_fifo_over_labelledX: p99 of up to 1 ms of K: twolane, FIFO / K: twolane, short ones High
+                slowdown_p99_short_over_labelledX: p99 of up to 1 ms of K: twolane / K: twolane, short ones High
+                slowdown_long_labelled_over_fifoX: mean of more than 1 ms of K: twolane, short ones High / K: twolane, FIFO
+                slowdown_long_over_fifoX: mean of more than 1 ms of K: twolane / K: twolane, FIFO
+                long_work_labelled_over_fifoX: long_work of K: twolane, short ones High / K: twolane, FIFO
+                long_work_over_fifoX: long_work of K: twolane / K: twolane, FIFO
+            ";
+            report.ratios(
+                &lines
+                    .replace("X:", &format!("{suffix}:"))
+                    .replace("K:", &format!("{kind}:")),
+            );
+        }
+    })
 }
-
-// A report keeps the names of its columns for good.
-fn mean(class: &str) -> &'static str {
-    format!("mean of {class}").leak()
-}
-
-fn p99(class: &str) -> &'static str {
-    format!("p99 of {class}").leak()
-}
-
-const LONG_WORK: &str = "long_work";

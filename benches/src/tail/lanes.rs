@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use twolane::Priority;
 
-use super::load::Job;
+use super::job::Job;
 
 /// twolane's default.
 pub const TICK: Duration = Duration::from_millis(1);

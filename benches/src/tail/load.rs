@@ -8,50 +8,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
+use hdrhistogram::Histogram;
+
+use crate::findings::empty_histogram;
+
+use super::job::{End, Job};
 use super::lanes::Lane;
 use super::work::Work;
-
-/// One job. However it ends, the feeder hears of it.
-pub struct Job {
-    work: Work,
-    completed: Arc<AtomicU64>,
-    end: Sender<End>,
-    done: bool,
-}
-
-enum End {
-    Completed,
-    Lost,
-}
-
-impl Job {
-    pub fn work(&self) -> Work {
-        self.work
-    }
-
-    pub fn run(mut self) {
-        self.work.run();
-        self.completed.fetch_add(1, Relaxed);
-        self.done = true;
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        let end = if self.done { End::Completed } else { End::Lost };
-        // The feeder outlives the jobs, unless it has panicked over one.
-        let _ = self.end.send(end);
-    }
-}
 
 /// A lane under load.
 pub struct Load {
     completed: Arc<AtomicU64>,
     stopping: Arc<AtomicBool>,
-    feeder: JoinHandle<()>,
+    feeder: JoinHandle<Histogram<u64>>,
 }
 
 impl Load {
@@ -77,35 +50,41 @@ impl Load {
         self.completed.load(Relaxed)
     }
 
-    /// Lets the jobs in flight end, then takes the lane down.
+    /// Lets the jobs in flight end, then takes the lane down. Returns how long each submission took.
     ///
     /// # Panics
     /// If the lane lost a job: then its jobs a second mean nothing.
-    pub fn stop(self) {
+    pub fn stop(self) -> Histogram<u64> {
         self.stopping.store(true, Relaxed);
-        self.feeder.join().unwrap();
+        self.feeder.join().unwrap()
     }
 }
 
-fn feed(lane: Lane, work: Work, completed: Arc<AtomicU64>, stopping: &AtomicBool) {
+fn feed(
+    lane: Lane,
+    work: Work,
+    completed: Arc<AtomicU64>,
+    stopping: &AtomicBool,
+) -> Histogram<u64> {
     let (end, ends) = mpsc::channel();
+    let mut took = empty_histogram();
     let submit = || {
-        (lane.submit)(Job {
-            work,
-            completed: completed.clone(),
-            end: end.clone(),
-            done: false,
-        });
+        let job = Job::new(work, completed.clone(), end.clone());
+        let begun = Instant::now();
+        (lane.submit)(job);
+        begun.elapsed().as_nanos() as u64
     };
     for _ in 0..lane.in_flight {
-        submit();
+        _ = submit();
     }
     let mut in_flight = lane.in_flight;
     while in_flight > 0 {
         match ends.recv().unwrap() {
             End::Completed if stopping.load(Relaxed) => in_flight -= 1,
-            End::Completed => submit(),
+            // Not of the first ones, which come in a burst.
+            End::Completed => took.saturating_record(submit()),
             End::Lost => panic!("the lane dropped a job that it had not run"),
         }
     }
+    took
 }

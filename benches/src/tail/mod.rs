@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod echo;
+mod job;
 pub mod lanes;
 pub mod load;
 pub mod work;

@@ -22,6 +22,7 @@
 
 mod gateway;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::findings::empty_histogram;
@@ -33,7 +34,7 @@ use crate::gateway::{Done, Gateway, Load, Way};
 #[allow(dead_code, reason = "only its tokenizer is used")]
 mod recipe;
 
-fn main() {
+fn main() -> ExitCode {
     if let Some(gateway) = child::role::<Gateway>() {
         gateway.run();
     }
@@ -64,28 +65,28 @@ fn main() {
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], Duration::from_secs(120));
-    let Some(report) = contest.run() else { return };
-    report.table(
-        "prompts a second; their latency, that of a file's length and of the echo, ms; memory, MiB",
-        "",
-        &[
-            Column::spread("prompts/s", "prompts"),
-            Column::pooled("p50", "prompt", 0.5),
-            Column::pooled("p99", "prompt", 0.99),
-            Column::pooled("file p99", "file", 0.99),
-            Column::pooled("echo p50", "echo", 0.5),
-            Column::pooled("echo p99", "echo", 0.99),
-            Column::median("memory", "memory"),
-        ],
-    );
-    for (load, ..) in loads {
-        for other in ["worker", "spawn_blocking", "semaphore"] {
-            let [twolane, other_named] = ["twolane", other].map(|name| format!("{load}, {name}"));
-            let ratio = format!("prompts_{load}_twolane_over_{other}").replace(' ', "_");
-            report.ratio(ratio, "prompts", &twolane, &other_named);
+    contest.report(|report| {
+        report.table(
+            "prompts a second; their latency, that of a file's length and of the echo, ms; memory, MiB",
+            "",
+            &[
+                Column::spread("prompts/s", "prompts"),
+                Column::pooled("p50", "prompt", 0.5),
+                Column::pooled("p99", "prompt", 0.99),
+                Column::pooled("file p99", "file", 0.99),
+                Column::pooled("echo p50", "echo", 0.5),
+                Column::pooled("echo p99", "echo", 0.99),
+                Column::median("memory", "memory"),
+            ],
+        );
+        for (load, ..) in loads {
+            for other in ["worker", "spawn_blocking", "semaphore"] {
+                let [twolane, other_named] = ["twolane", other].map(|name| format!("{load}, {name}"));
+                let ratio = format!("prompts_{load}_twolane_over_{other}").replace(' ', "_");
+                report.ratio(ratio, "prompts", &twolane, &other_named);
+            }
         }
-    }
-    report.finish();
+    })
 }
 
 fn sample(done: Done, counted_ms: u64) -> Sample {

@@ -48,6 +48,7 @@ mod scheduler;
 
 use std::cell::{LazyCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use twolane_benches::findings::{Ratio, empty_histogram};
@@ -61,7 +62,7 @@ use process::{PATIENCE, Policy, Role};
 /// For one query.
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn main() {
+fn main() -> ExitCode {
     if let Some(role) = child::role::<Role>() {
         process::run(role);
     }
@@ -119,47 +120,43 @@ fn main() {
                     (query.sql, &query.rows)
                 };
                 let outcomes = kill::turn(&plan, &killed.iter().map(of).collect::<Vec<_>>());
-                outcomes.map_err(|error| told(&name, &error))
+                Ok(outcomes.map_err(|error| told(&name, &error))?)
             }));
         }
     }
     contenders.retain(|contender| is_in(&bench, &contender.name));
     let contest = Contest::new(&bench, contenders, [1, 1, 2, 3], PATIENCE);
-    let Some(report) = contest.run() else { return };
-    let found = &report.found;
-    for (policy, gap) in GAPS {
-        report.table(
-            &format!("scale {scale}, {policy:?}; ms between {gap}s, of a Flight request"),
-            prefix(policy),
-            &[
-                Column::pooled("gap p50", gap, 0.5),
-                Column::pooled("gap p99", gap, 0.99),
-                Column::pooled("gap max", gap, 1.0),
-                Column::pooled("Flight p50", "flight", 0.5),
-                Column::pooled("Flight p99", "flight", 0.99),
-                Column::spread("the queries, s", "queries"),
-                Column::sum("killed, equal", "killed_equal"),
-                Column::sum("error", "killed_error"),
-                Column::spread("until the end, s", "seconds"),
-            ],
-        );
-    }
-    let unequal = unequal.into_inner();
-    ratios(&report);
-    let skipped = |name: &&str| found.skipped(name).is_some();
-    let skipped: Vec<&str> = found.contenders().filter(skipped).collect();
-    // Of all that compare; nothing if one of them could not run, or none was to.
-    let mut compared = found.contenders().filter(|name| !name.ends_with("killed"));
-    let is_skipped = |name: &&str| !name.ends_with("killed");
-    if compared.next().is_some() && !skipped.iter().any(is_skipped) {
-        let equal = numbers.len() - unequal.len();
-        report.put("results_equal", Ratio::once(equal as f64));
-    }
-    report.finish();
-    if bench.form() == Form::Test {
-        assert!(skipped.is_empty(), "without figures: {skipped:?}");
-        assert_eq!(unequal.len(), 0, "queries with other rows: {unequal:?}");
-    }
+    contest.report(|report| {
+        let found = &report.found;
+        for (policy, gap) in GAPS {
+            report.table(
+                &format!("scale {scale}, {policy:?}; ms between {gap}s, of a Flight request"),
+                prefix(policy),
+                &[
+                    Column::pooled("gap p50", gap, 0.5),
+                    Column::pooled("gap p99", gap, 0.99),
+                    Column::pooled("gap max", gap, 1.0),
+                    Column::pooled("Flight p50", "flight", 0.5),
+                    Column::pooled("Flight p99", "flight", 0.99),
+                    Column::spread("the queries, s", "queries"),
+                    Column::sum("killed, equal", "killed_equal"),
+                    Column::sum("error", "killed_error"),
+                    Column::spread("until the end, s", "seconds"),
+                ],
+            );
+        }
+        let unequal = unequal.borrow();
+        ratios(report);
+        // Of all that compare; nothing if one of them could not run, or none was to.
+        let compared = || found.contenders().filter(|name| !name.ends_with("killed"));
+        if compared().next().is_some() && !compared().any(|name| found.is_out(name)) {
+            let equal = numbers.len() - unequal.len();
+            report.put("results_equal", Ratio::once(equal as f64));
+        }
+        if !unequal.is_empty() {
+            report.fail(format!("queries with other rows: {unequal:?}"));
+        }
+    })
 }
 
 const GAPS: [(Policy, &str); 2] = [(Policy::Pull, "poll"), (Policy::Push, "heartbeat")];

@@ -63,6 +63,7 @@ mod service;
 use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,7 @@ const MB: f64 = 1e6;
 const NOT_MEASURED: &str = "an audited TPC-H, clients that go away or read slowly, files, an object \
                             store; the clients share the service's cores";
 
-fn main() {
+fn main() -> ExitCode {
     match child::role::<Role>() {
         Some(Role::Service(role)) => service::run(role),
         Some(Role::Probe(address)) => probe::run(address),
@@ -137,33 +138,35 @@ fn main() {
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], PATIENCE);
-    let Some(report) = contest.run() else { return };
-    println!("\nnot measured: {NOT_MEASURED}");
-    let found = &report.found;
-    for load in loads {
-        let (clients, mb) = (load * cores(), bytes as f64 / MB);
-        report.table(
-            &format!("{clients} clients; scale {scale}, a pool of {mb:.0} MB; latencies in ms"),
-            &format!("{load}x/"),
-            &[
-                Column::spread("queries/s", "throughput"),
-                Column::pooled("query p50", "query", 0.5),
-                Column::pooled("p99", "query", 0.99),
-                Column::sum("failed", "failed"),
-                Column::pooled("/health p50", "health", 0.5),
-                Column::pooled("p99", "health", 0.99),
-                Column::spread("peak memory, MB", "peak_memory"),
-                Column::spread("of the pool, MB", "peak_pool"),
-            ],
-        );
-        ratios(*load, &report);
-    }
-    if bench.form() == Form::Test {
-        for ours in found.contenders().filter(|name| name.ends_with("/twolane")) {
-            assert_eq!(found.sum(ours, "failed"), 0.0, "queries without memory");
+    contest.report(|report| {
+        println!("\nnot measured: {NOT_MEASURED}");
+        let found = &report.found;
+        for load in loads {
+            let (clients, mb) = (load * cores(), bytes as f64 / MB);
+            report.table(
+                &format!("{clients} clients; scale {scale}, a pool of {mb:.0} MB; latencies in ms"),
+                &format!("{load}x/"),
+                &[
+                    Column::spread("queries/s", "throughput"),
+                    Column::pooled("query p50", "query", 0.5),
+                    Column::pooled("p99", "query", 0.99),
+                    Column::sum("failed", "failed"),
+                    Column::pooled("/health p50", "health", 0.5),
+                    Column::pooled("p99", "health", 0.99),
+                    Column::spread("peak memory, MB", "peak_memory"),
+                    Column::spread("of the pool, MB", "peak_pool"),
+                ],
+            );
+            ratios(*load, report);
         }
-    }
-    plain::finish(bench.form(), &report, &unequal.borrow());
+        // In the short form there is memory for all.
+        for ours in found.contenders().filter(|name| name.ends_with("/twolane")) {
+            if bench.form() == Form::Test && found.sum(ours, "failed") > 0.0 {
+                report.fail(format!("{ours}: queries without memory"));
+            }
+        }
+        plain::compare(report, &unequal.borrow());
+    })
 }
 
 /// In bytes. A query has as many partitions as there are cores.
@@ -186,9 +189,6 @@ fn turn(
     let health = probe.stop();
     let (seen, health) = (seen?, health?);
     let answered = seen.latencies.len();
-    if answered == 0 {
-        return Err("no query found memory".to_owned());
-    }
     let mut sample = Sample::default();
     sample.put_latencies("health", health);
     sample.put("throughput", "1/s", answered as f64 / seen.seconds);

@@ -32,10 +32,11 @@
 
 mod work;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::report::{digits, print_table};
-use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Form, Sample, child};
+use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Sample, child};
 
 use work::{Answer, Role};
 
@@ -44,7 +45,7 @@ const BOUND: Duration = Duration::from_secs(900);
 
 const CONTENDERS: [(&str, bool); 2] = [("with", true), ("without", false)];
 
-fn main() {
+fn main() -> ExitCode {
     if let Some(role) = child::role::<Role>() {
         child::answer(&work::run(role));
     }
@@ -60,33 +61,30 @@ fn main() {
                 passes,
                 moments,
             };
-            child::ask(&role).map(sample)
+            Ok(sample(child::ask(&role)?))
         })
     });
     let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], BOUND);
-    let Some(report) = contest.run() else { return };
-    let found = &report.found;
-    print_each(found);
-    report.table(
-        &format!("scale {scale}; from the drop until the lane is quiet, the longest of a turn, ms"),
-        "",
-        &[
-            Column::spread("of the 22", "quiet_22"),
-            Column::spread("of those of hours", "quiet_hours"),
-            Column::spread("cross join", "quiet_cross_join"),
-            Column::spread("22 queries, s", "queries"),
-        ],
-    );
-    for metric in ["quiet_22", "quiet_hours", "quiet_cross_join"] {
-        report.put(format!("{metric}_ms"), found.value(metric, "with"));
-    }
-    report.ratio("query_time_with_over_without", "queries", "with", "without");
-    report.finish();
-    if bench.form() == Form::Test {
-        for contender in found.contenders() {
-            assert_eq!(found.skipped(contender), None, "{contender}");
+    contest.report(|report| {
+        let found = &report.found;
+        print_each(found);
+        report.table(
+            &format!(
+                "scale {scale}; from the drop until the lane is quiet, the longest of a turn, ms"
+            ),
+            "",
+            &[
+                Column::spread("of the 22", "quiet_22"),
+                Column::spread("of those of hours", "quiet_hours"),
+                Column::spread("cross join", "quiet_cross_join"),
+                Column::spread("22 queries, s", "queries"),
+            ],
+        );
+        for metric in ["quiet_22", "quiet_hours", "quiet_cross_join"] {
+            report.put(format!("{metric}_ms"), found.value(metric, "with"));
         }
-    }
+        report.ratio("query_time_with_over_without", "queries", "with", "without");
+    })
 }
 
 fn sample(answer: Answer) -> Sample {

@@ -46,6 +46,7 @@ mod tables;
 
 use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeSet;
+use std::process::ExitCode;
 
 use twolane_benches::{Bench, Column, Contender as Turn, Contest, Report, Sample, child};
 use twolane_tpch::geometric_mean;
@@ -55,7 +56,7 @@ use contender::Contender;
 use process::{Answer, Role, Work};
 use tables::Place;
 
-fn main() {
+fn main() -> ExitCode {
     if let Some(role) = child::role::<Role>() {
         service::run(role);
     }
@@ -101,22 +102,23 @@ fn main() {
         Ok(sample)
     }));
     let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], process::PATIENCE);
-    let Some(report) = contest.run() else { return };
-    for (title, (_, prefix)) in ["in memory", "Parquet on S3"].into_iter().zip(PLACES) {
-        report.table(
-            &format!("scale {scale}, {title}; /health from another process, ms"),
-            prefix,
-            &[
-                Column::pooled("p50", "health", 0.5),
-                Column::pooled("p99", "health", 0.99),
-                Column::pooled("max", "health", 1.0),
-                Column::spread("22 queries, s", "queries"),
-                Column::spread("of the CPU time on I/O threads", "io_cpu"),
-            ],
-        );
-    }
-    ratios(&report);
-    plain::finish(bench.form(), &report, &unequal.borrow());
+    contest.report(|report| {
+        for (title, (_, prefix)) in ["in memory", "Parquet on S3"].into_iter().zip(PLACES) {
+            report.table(
+                &format!("scale {scale}, {title}; /health from another process, ms"),
+                prefix,
+                &[
+                    Column::pooled("p50", "health", 0.5),
+                    Column::pooled("p99", "health", 0.99),
+                    Column::pooled("max", "health", 1.0),
+                    Column::spread("22 queries, s", "queries"),
+                    Column::spread("of the CPU time on I/O threads", "io_cpu"),
+                ],
+            );
+        }
+        ratios(report);
+        plain::compare(report, &unequal.borrow());
+    })
 }
 
 const PLACES: [(Place, &str); 2] = [(Place::Memory, "memory/"), (Place::S3, "s3/")];

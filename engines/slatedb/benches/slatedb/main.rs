@@ -45,6 +45,7 @@ mod s3;
 mod sentinels;
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -76,9 +77,12 @@ struct Written {
     compacted_megabytes_per_s: f64,
 }
 
-fn main() {
+fn main() -> ExitCode {
     match child::role() {
-        Some(Role::Server) => s3::serve(),
+        Some(Role::Server) => {
+            s3::serve();
+            ExitCode::SUCCESS
+        }
         Some(Role::Turn(contender, access, megabytes)) => {
             child::answer(&turn(contender, &access, megabytes))
         }
@@ -86,7 +90,7 @@ fn main() {
     }
 }
 
-fn bench() {
+fn bench() -> ExitCode {
     let bench = Bench::new("slatedb");
     let server = LazyCell::new(|| s3::Server::start(&Role::Server));
     let mut contenders = Vec::new();
@@ -111,63 +115,62 @@ fn bench() {
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 2, 5], Duration::from_secs(300));
-    let Some(report) = contest.run() else { return };
-
-    let found = &report.found;
-    for (store, _) in stores {
-        report.table(
-            &format!("late by, ms; the store: {store}"),
-            &format!("{store}/"),
-            &[
-                Column::pooled("timer p50", "task", 0.5),
-                Column::pooled("timer p99", "task", 0.99),
-                Column::pooled("timer max", "task", 1.0),
-                Column::pooled("thread p99", "thread", 0.99),
-                Column::spread("MB/s", "written"),
-                Column::spread("compacted, MB/s", "compacted"),
-            ],
-        );
-        let name = |contender: Contender| format!("{store}/{}", contender.key());
-        let suffix = if store == "s3" { "_s3" } else { "" };
-        let ours = name(Contender::Twolane);
-        let peers = Contender::ALL[..6].iter();
-        for peer in peers.clone() {
-            // Of the same version.
-            let ours = match peer.is_cured() {
-                true => Contender::TwolaneCured,
-                false => Contender::Twolane,
-            };
-            let ratio = format!("timer_p99_{}_over_{}{suffix}", peer.key(), ours.key());
-            report.ratio(ratio, "task_p99", &name(*peer), &name(ours));
+    contest.report(|report| {
+        let found = &report.found;
+        for (store, _) in stores {
+            report.table(
+                &format!("late by, ms; the store: {store}"),
+                &format!("{store}/"),
+                &[
+                    Column::pooled("timer p50", "task", 0.5),
+                    Column::pooled("timer p99", "task", 0.99),
+                    Column::pooled("timer max", "task", 1.0),
+                    Column::pooled("thread p99", "thread", 0.99),
+                    Column::spread("MB/s", "written"),
+                    Column::spread("compacted, MB/s", "compacted"),
+                ],
+            );
+            let name = |contender: Contender| format!("{store}/{}", contender.key());
+            let suffix = if store == "s3" { "_s3" } else { "" };
+            let ours = name(Contender::Twolane);
+            let peers = Contender::ALL[..6].iter();
+            for peer in peers.clone() {
+                // Of the same version.
+                let ours = match peer.is_cured() {
+                    true => Contender::TwolaneCured,
+                    false => Contender::Twolane,
+                };
+                let ratio = format!("timer_p99_{}_over_{}{suffix}", peer.key(), ours.key());
+                report.ratio(ratio, "task_p99", &name(*peer), &name(ours));
+            }
+            report.put(
+                format!("timer_p99_ms_twolane{suffix}"),
+                found.value("task_p99", &ours),
+            );
+            if store == "memory" {
+                let floor = name(Contender::Floor);
+                report.ratio("timer_p99_twolane_over_floor", "task_p99", &ours, &floor);
+            }
+            report.put(
+                format!("thread_p99_ms_twolane{suffix}"),
+                found.value("thread_p99", &ours),
+            );
+            let rate = |contender: &Contender| found.median(&name(*contender), "written");
+            // Of the same version: the later one writes faster, on a lane too.
+            let best = peers
+                .filter(|peer| !peer.is_cured())
+                // Of one that was not run.
+                .filter(|peer| !rate(peer).is_nan())
+                .max_by(|a, b| rate(a).total_cmp(&rate(b)));
+            if let Some(best) = best {
+                let ratio = format!("write_throughput_twolane_over_best{suffix}");
+                report.ratio(ratio, "written", &ours, &name(*best));
+            }
+            let (on_lane, cured) = (Contender::TwolaneCured, Contender::OneRuntimeCured);
+            let ratio = format!("write_throughput_twolane_cured_over_cured{suffix}");
+            report.ratio(ratio, "written", &name(on_lane), &name(cured));
         }
-        report.put(
-            format!("timer_p99_ms_twolane{suffix}"),
-            found.value("task_p99", &ours),
-        );
-        if store == "memory" {
-            let floor = name(Contender::Floor);
-            report.ratio("timer_p99_twolane_over_floor", "task_p99", &ours, &floor);
-        }
-        report.put(
-            format!("thread_p99_ms_twolane{suffix}"),
-            found.value("thread_p99", &ours),
-        );
-        let rate = |contender: &Contender| found.median(&name(*contender), "written");
-        // Of the same version: the later one writes faster, on a lane too.
-        let best = peers
-            .filter(|peer| !peer.is_cured())
-            // Of one that was not run.
-            .filter(|peer| !rate(peer).is_nan())
-            .max_by(|a, b| rate(a).total_cmp(&rate(b)));
-        if let Some(best) = best {
-            let ratio = format!("write_throughput_twolane_over_best{suffix}");
-            report.ratio(ratio, "written", &ours, &name(*best));
-        }
-        let (on_lane, cured) = (Contender::TwolaneCured, Contender::OneRuntimeCured);
-        let ratio = format!("write_throughput_twolane_cured_over_cured{suffix}");
-        report.ratio(ratio, "written", &name(on_lane), &name(cured));
-    }
-    report.finish();
+    })
 }
 
 fn sample(answer: &Answer) -> Sample {
