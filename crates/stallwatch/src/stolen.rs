@@ -1,8 +1,8 @@
 //! What the host of a virtual machine keeps of its cores: "steal" in `/proc/stat`.
 //!
 //! A thread whose core the host keeps has neither computed nor was it in a queue, as the kernel counts:
-//! it looks as if it had waited. Which core a thread was on nobody knows afterwards. It has lost at
-//! most what the core has that lost most.
+//! it looks as if it had waited. Which core a thread was on the kernel does not tell afterwards. So the
+//! watch takes it to have lost what the core has that lost most.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -16,12 +16,13 @@ pub(crate) struct Stolen {
     asked: Option<Instant>,
     /// Of each core, in ticks.
     cores: Vec<u64>,
-    /// Of a thread, at most.
+    /// Of the core that lost most, from each time that the kernel was asked to the next.
     most: Duration,
 }
 
 impl Stolen {
-    /// What a thread has lost at most, as it was a second ago or later. What matters is how it grows.
+    /// What a thread is taken to have lost, as it was a second ago or later. What matters is how it
+    /// grows.
     pub(crate) fn lately(&mut self, now: Instant) -> Duration {
         if self.asked.is_none_or(|asked| now - asked >= PACE) {
             self.ask(now);
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_has_lost_at_most_what_one_core_has() {
+    fn what_counts_is_the_core_that_lost_most() {
         let mut stolen = Stolen::default();
         let text = |one: u64, other: u64| {
             format!(
