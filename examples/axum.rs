@@ -11,8 +11,8 @@
 //! answers queued requests.
 //!
 //! ```text
-//! cargo run --release --example axum                 # http://127.0.0.1:3000
-//! cargo run --release --example axum -- 0.0.0.0:8080
+//! cargo run --release -p examples --example axum                 # http://127.0.0.1:3000
+//! cargo run --release -p examples --example axum -- 0.0.0.0:8080
 //! curl -d 'correct horse' http://127.0.0.1:3000/register
 //! ```
 //!

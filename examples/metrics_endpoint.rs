@@ -12,7 +12,7 @@
 //! | `/blob`, `/digest` | 8 MiB; and a job that downloads and reads them |
 //!
 //! ```text
-//! cargo run --release --example metrics_endpoint        # http://127.0.0.1:3000
+//! cargo run --release -p examples --example metrics_endpoint        # http://127.0.0.1:3000
 //! ```
 //!
 //! `examples/tests/dashboard` puts it under load, with a real Prometheus and the Grafana

@@ -13,7 +13,7 @@
 //! chunk. `par_iter` inside the job uses the threads of `Low`.
 //!
 //! ```text
-//! cargo run --release --example batch_on_low    # ends after a second
+//! cargo run --release -p examples --example batch_on_low    # ends after a second
 //! ```
 //!
 //! To copy it: `cargo add twolane rayon` and `cargo add tokio -F full`.

@@ -8,7 +8,7 @@
 //! drops no awaiter: the library then runs to its end, and the shutdown waits for it, up to its limit.
 //!
 //! ```text
-//! cargo run --release --example cancel_flag
+//! cargo run --release -p examples --example cancel_flag
 //! ```
 //!
 //! To copy it: `cargo add twolane` and `cargo add tokio -F full`.

@@ -13,7 +13,7 @@
 //! computes there.
 //!
 //! ```text
-//! cargo run --release --example dedicated_executor
+//! cargo run --release -p examples --example dedicated_executor
 //! ```
 //!
 //! To copy it: `cargo add twolane`, `cargo add tokio -F full`.

@@ -20,7 +20,7 @@
 //! the lane has one thread per core, and a closure that waits wastes its core.
 //!
 //! ```text
-//! cargo run --release --example from_spawn_blocking    # http://127.0.0.1:3000, until ctrl-c
+//! cargo run --release -p examples --example from_spawn_blocking    # http://127.0.0.1:3000, until ctrl-c
 //! curl --data-binary @Cargo.lock http://127.0.0.1:3000/after | gunzip | head
 //! ```
 //!

@@ -13,7 +13,7 @@
 //! | work that borrows, from async code | [`borrow_in_a_job`] |
 //!
 //! ```text
-//! cargo run --release --example many_tasks
+//! cargo run --release -p examples --example many_tasks
 //! ```
 //!
 //! To copy it: `cargo add twolane futures rayon` and `cargo add tokio -F full`.

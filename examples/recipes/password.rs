@@ -17,7 +17,7 @@
 //!   those.
 //!
 //! ```text
-//! cargo run --release --example password        # http://127.0.0.1:3000, until ctrl-c
+//! cargo run --release -p examples --example password        # http://127.0.0.1:3000, until ctrl-c
 //! curl -i -d 'correct horse' http://127.0.0.1:3000/login/alice
 //! ```
 //!

@@ -16,7 +16,7 @@
 //! `poll_ready`. A Temporal worker does the same in its `SlotSupplier`: a slot is a permit.
 //!
 //! ```text
-//! cargo run --release --example queue_worker    # ends after some messages
+//! cargo run --release -p examples --example queue_worker    # ends after some messages
 //! ```
 //!
 //! To copy it: `cargo add twolane` and `cargo add tokio -F full`.

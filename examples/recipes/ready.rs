@@ -9,7 +9,7 @@
 //! jobs. Readiness turns back by itself, as the queue gets shorter.
 //!
 //! ```text
-//! cargo run --release --example ready        # http://127.0.0.1:3000, until ctrl-c
+//! cargo run --release -p examples --example ready        # http://127.0.0.1:3000, until ctrl-c
 //! curl -i http://127.0.0.1:3000/ready
 //! ```
 //!

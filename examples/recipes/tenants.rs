@@ -10,7 +10,7 @@
 //! - The key is what was *authenticated*: whoever can invent keys gets a share for each.
 //!
 //! ```text
-//! cargo run --release --example tenants        # http://127.0.0.1:3000, until ctrl-c
+//! cargo run --release -p examples --example tenants        # http://127.0.0.1:3000, until ctrl-c
 //! curl -i -H 'authorization: Bearer of-acme' -d 'a page' http://127.0.0.1:3000/compress
 //! ```
 //!

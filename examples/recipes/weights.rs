@@ -12,7 +12,7 @@
 //! service's runtime.
 //!
 //! ```text
-//! cargo run --release --example weights
+//! cargo run --release -p examples --example weights
 //! ```
 //!
 //! To copy it: `cargo add giveway` and `cargo add tokio -F full`.

@@ -3,8 +3,8 @@
 //! A recipe each, to copy; the header of each file says what it replaces.
 //!
 //! ```text
-//! cargo run --release --example streams             # all of them
-//! cargo run --release --example streams -- fan
+//! cargo run --release -p examples --example streams             # all of them
+//! cargo run --release -p examples --example streams -- fan
 //! ```
 //!
 //! One more recipe, an upload to object storage, is `lab/s3/examples/upload`. The tests are in

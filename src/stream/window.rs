@@ -7,7 +7,7 @@
 //!
 //! **Wake-ups.** Only the pump waits for room. It registers its waker and then looks at
 //! the counts. Consumer and workers change a count and then wake the pump. So one of the
-//! two sees the other (loom model in `tests/loom`). All accesses are `SeqCst` for that.
+//! two sees the other (loom model in `tests/models`). All accesses are `SeqCst` for that.
 //!
 //! **Obligations.** [safety] Room is given back once for each input, so no more is under way than the
 //! limits say. [liveness] A pump that waits for room is woken when there is some.

@@ -1,8 +1,8 @@
 //! The building blocks of our protocols: the atomics of the standard library, its threads and
 //! channels, and a queue and a waker slot of maintained crates.
 //!
-//! The files that hold a protocol import from here only. `tests/loom` compiles the same
-//! files with loom's types in place of this module, `tests/shuttle` with shuttle's.
+//! The files that hold a protocol import from here only. `tests/models` compiles the same
+//! files with loom's types in place of this module, and with shuttle's.
 
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,

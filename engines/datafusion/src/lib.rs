@@ -138,7 +138,7 @@ mod tracer;
 mod unavailable;
 mod yields;
 
-/// The atomics of `polls.rs`. In its model (`tests/loom`) they are loom's.
+/// The atomics of `polls.rs`. In its model (`tests/models`) they are loom's.
 mod sync {
     pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
 }

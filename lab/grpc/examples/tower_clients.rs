@@ -17,7 +17,7 @@
 //! The jobs sleep on their threads: what is late is not so for want of a core.
 //!
 //! ```text
-//! cargo run --release --example tower_clients #  10 seconds; -- --quick: 5
+//! cargo run --release -p twolane-grpc --example tower_clients #  10 seconds; -- --quick: 5
 //! ```
 
 use std::future::poll_fn;

@@ -17,7 +17,7 @@
 //!   or the writer has held some for [`HELD_FOR`], waits, or ends. A stream whose items take longer
 //!   hands over each. What is held counts in the window.
 //! - **Wake-ups.** The reader changes `buffered`, or closes the channel, and then wakes the writer.
-//!   The writer registers its waker and then looks at both. (Loom model in `tests/loom`.)
+//!   The writer registers its waker and then looks at both. (Loom model in `tests/models`.)
 //! - **Drop.** Dropping the reader wakes the pump, which drops the stream. So a
 //!   download without a reader stops.
 //!

@@ -26,7 +26,7 @@
 //! or without one), a worker that parks and a worker that deactivates change the word
 //! and then read the queue. Each has a `SeqCst` fence in between, so at least one of
 //! the two sees the other's change. A submitter that sees a searching worker may rely
-//! on that worker's look at the queue. (The loom models are in `tests/loom`.)
+//! on that worker's look at the queue. (The loom models are in `tests/models`.)
 //!
 //! **Obligations.** [liveness] While a job is queued, a worker is active that will look, or a drain
 //! job is on its way. [safety] At most one worker searches, one is parked, and no more are active

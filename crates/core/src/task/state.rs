@@ -45,7 +45,7 @@
 //! flag, and the control thread then calls `close` on each job. A runner calls
 //! `to_idle`, which makes the job IDLE and then reads the flag. Both words are accessed
 //! with `SeqCst` only, so at least one of the two threads sees the other's change. (The
-//! loom models are in `tests/loom`; [`fence_of_loom`] says what they need for that.)
+//! loom models are in `tests/models`; [`fence_of_loom`] says what they need for that.)
 //!
 //! **Obligations.** [safety] One thread at a time has the slot. [safety] A job ends once: with its
 //! output or with one reason. [safety] The work is dropped before the awaiter is told, but for a

@@ -1,4 +1,4 @@
-//! `src/sync.rs` for `tests/loom`: loom's types.
+//! In place of each crate's `src/sync.rs`: loom's types.
 
 use std::array;
 use std::task::Waker;

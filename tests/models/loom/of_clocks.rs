@@ -9,7 +9,7 @@ use loom::thread;
 
 use crate::model;
 
-#[path = "../../src/task/clock.rs"]
+#[path = "../../../crates/core/src/task/clock.rs"]
 mod clock;
 
 use clock::{Clock, NOT_ASKED};

@@ -15,41 +15,54 @@
 )]
 
 #[macro_use]
-#[path = "../../src/opaque.rs"]
+#[path = "../../../crates/core/src/opaque.rs"]
 mod opaque;
-#[path = "../../src/build_error.rs"]
+#[path = "../../../crates/core/src/build_error.rs"]
 mod build_error;
-#[path = "../../src/error/mod.rs"]
+#[path = "../../../crates/core/src/error/mod.rs"]
 mod error;
-#[path = "../../src/guard.rs"]
+#[path = "../../../crates/core/src/guard.rs"]
 mod guard;
-#[path = "../../src/key.rs"]
+#[path = "../../../crates/core/src/key.rs"]
 mod key;
-#[path = "../../src/limits/mod.rs"]
+#[path = "../../../crates/core/src/limits/mod.rs"]
 mod limits;
-#[path = "../../src/metrics/mod.rs"]
+#[path = "../../../crates/core/src/metrics/mod.rs"]
 mod metrics;
-#[path = "../../src/pace/mod.rs"]
+#[path = "../../../crates/core/src/pace/mod.rs"]
 mod pace;
-#[path = "../../src/panics.rs"]
+#[path = "../../../crates/core/src/panics.rs"]
 mod panics;
-#[path = "../../src/priority.rs"]
+#[path = "../../../crates/core/src/priority.rs"]
 mod priority;
-#[path = "../support/loom_sync.rs"]
 mod sync;
-#[path = "../../src/task/mod.rs"]
+#[path = "../../../crates/core/src/task/mod.rs"]
 mod task;
-#[path = "../../src/trace.rs"]
+#[path = "../../../crates/core/src/trace.rs"]
 mod trace;
-#[path = "../../src/bridge"]
+#[path = "../../../crates/core/src/bridge"]
 mod bridge {
     pub mod buffer;
     pub mod error;
 }
-#[path = "../../src/pool/copies.rs"]
+#[path = "../../../crates/core/src/pool/copies.rs"]
 mod copies;
-#[path = "../../src/pool/idle.rs"]
+#[path = "../../../crates/core/src/pool/idle.rs"]
 mod idle;
+
+// Of streams, of queries and of the watch.
+#[path = "../../../crates/stallwatch/src/kernel.rs"]
+mod kernel;
+#[path = "../../../crates/stallwatch/src/name.rs"]
+mod name;
+#[path = "../../../engines/datafusion/src/polls.rs"]
+mod polls;
+#[path = "../../../crates/stallwatch/src/record.rs"]
+mod record;
+#[path = "../../../src/stream/window.rs"]
+mod window;
+#[path = "../../../src/stream/workers.rs"]
+mod workers;
 
 mod job_lane;
 mod of_bridges;
@@ -57,6 +70,10 @@ mod of_broadcasts;
 mod of_clocks;
 mod of_idle_workers;
 mod of_jobs;
+mod of_polls;
+mod of_records;
+mod of_windows;
+mod of_workers;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds
 /// at most. `LOOM_MAX_PREEMPTIONS=5` explores more.

@@ -7,7 +7,7 @@
 //! A schedule that fails is printed. To see it once more, in a debugger for instance:
 //!
 //! ```console
-//! TWOLANE_SHUTTLE_REPLAY=SCHEDULE cargo test -p twolane-core --test shuttle NAME
+//! TWOLANE_SHUTTLE_REPLAY=SCHEDULE cargo test --test shuttle NAME
 //! ```
 
 #![allow(
@@ -21,45 +21,51 @@
 )]
 
 #[macro_use]
-#[path = "../../src/opaque.rs"]
+#[path = "../../../crates/core/src/opaque.rs"]
 mod opaque;
-#[path = "../../src/admission/mod.rs"]
+#[path = "../../../crates/core/src/admission/mod.rs"]
 mod admission;
-#[path = "../../src/build_error.rs"]
+#[path = "../../../crates/core/src/build_error.rs"]
 mod build_error;
-#[path = "../../src/error/mod.rs"]
+#[path = "../../../crates/core/src/error/mod.rs"]
 mod error;
-#[path = "../../src/guard.rs"]
+#[path = "../../../crates/core/src/guard.rs"]
 mod guard;
 mod io_lane;
-#[path = "../../src/key.rs"]
+#[path = "../../../crates/core/src/key.rs"]
 mod key;
-#[path = "../../src/lane/mod.rs"]
+#[path = "../../../crates/core/src/lane/mod.rs"]
 mod lane;
-#[path = "../../src/limits/mod.rs"]
+#[path = "../../../crates/core/src/limits/mod.rs"]
 mod limits;
-#[path = "../../src/metrics/mod.rs"]
+#[path = "../../../crates/core/src/metrics/mod.rs"]
 mod metrics;
-#[path = "../../src/niceness.rs"]
+#[path = "../../../crates/core/src/niceness.rs"]
 mod niceness;
-#[path = "../../src/pace/mod.rs"]
+#[path = "../../../crates/core/src/pace/mod.rs"]
 mod pace;
-#[path = "../../src/panics.rs"]
+#[path = "../../../crates/core/src/panics.rs"]
 mod panics;
-#[path = "../../src/priority.rs"]
+#[path = "../../../crates/core/src/priority.rs"]
 mod priority;
-#[path = "../../src/remaining.rs"]
+#[path = "../../../crates/core/src/remaining.rs"]
 mod remaining;
-#[path = "../support/shuttle_sync.rs"]
 mod sync;
-#[path = "../../src/task/mod.rs"]
+#[path = "../../../crates/core/src/task/mod.rs"]
 mod task;
-#[path = "../../src/trace.rs"]
+#[path = "../../../crates/core/src/trace.rs"]
 mod trace;
 
+// Of streams, and of values on the I/O lane.
+#[path = "../../../src/io/owned/slot.rs"]
+mod slot;
+mod stream;
+
+mod of_batches;
 mod of_closing_lanes;
 mod of_keys;
 mod of_limits;
+mod of_slots;
 
 /// Runs a test under 10,000 schedules, or under the one that the environment names.
 ///

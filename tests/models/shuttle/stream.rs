@@ -1,6 +1,6 @@
 //! The modules around `src/stream/batch.rs`.
 
-#[path = "../../src/stream/batch.rs"]
+#[path = "../../../src/stream/batch.rs"]
 pub(crate) mod batch;
 
 /// In place of `src/stream/shared.rs`: a piece without bytes, sizes and failures.

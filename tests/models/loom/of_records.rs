@@ -1,31 +1,13 @@
 //! A thread that notes what it does, and the watch that reads it, in every interleaving that loom
-//! explores. This crate compiles `record.rs` unchanged, with loom's atomics (`sync.rs`).
-
-#![allow(
-    dead_code,
-    unreachable_pub,
-    missing_docs,
-    reason = "the files are written for another crate, and only a part is used"
-)]
+//! explores: `record.rs` of `stallwatch`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loom::thread;
 
-#[path = "../../src/kernel.rs"]
-mod kernel;
-#[path = "../../src/name.rs"]
-mod name;
-#[path = "../../src/record.rs"]
-mod record;
-/// In place of `src/sync.rs`.
-mod sync {
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64};
-}
-
-use name::Name;
-use record::{Activity, Kind, Record};
+use crate::name::Name;
+use crate::record::{Activity, Kind, Record};
 
 /// The kind, name and deadline of each poll: none has one of another one's.
 const POLLS: [(Kind, Name, u64); 2] = [(Kind::POLL, Name(1), 1), (Kind::SPAN, Name(2), 0)];
@@ -50,11 +32,9 @@ fn which(read: Activity) -> usize {
 }
 
 /// Runs `f` with a record of this thread, which is in the process's list meanwhile, in each
-/// interleaving of at most three preemptions. `LOOM_MAX_PREEMPTIONS=5` explores more.
+/// interleaving.
 fn model(f: impl Fn(&Arc<Record>) + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(3));
-    model.check(move || {
+    crate::model(move || {
         let record = Record::of_this_thread();
         f(&record);
         record.remove();
