@@ -14,6 +14,10 @@
     reason = "the files are written for another crate, and only a part is used"
 )]
 
+use std::cell::Cell;
+use std::process::Command;
+use std::{env, thread};
+
 #[macro_use]
 #[path = "../../../crates/core/src/opaque.rs"]
 mod opaque;
@@ -88,7 +92,36 @@ fn large_model(f: impl Fn() + Sync + Send + 'static) {
 }
 
 fn model_with(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    if !is_in_its_process() {
+        return;
+    }
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(preemptions);
     builder.check(f);
+}
+
+/// Whether this test is to explore its models here. It runs once more, in a process of its own: loom
+/// maps and unmaps a stack for each thread of each interleaving, which in a process with several
+/// busy threads interrupts their cores, and takes longer than all else.
+fn is_in_its_process() -> bool {
+    const MARK: &str = "TWOLANE_LOOM_PROCESS";
+    std::thread_local! {
+        static HAS_RUN: Cell<bool> = const { Cell::new(false) };
+    }
+    if env::var_os(MARK).is_some() {
+        return true;
+    }
+    // All models of the test run in one process. libtest has a thread for each test.
+    if !HAS_RUN.replace(true) {
+        let test = thread::current().name().unwrap().to_owned();
+        let output = Command::new(env::current_exe().unwrap())
+            .env(MARK, "1")
+            .args(["--exact", &test, "--nocapture"])
+            .output()
+            .unwrap();
+        let [said, logged] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+        assert!(output.status.success(), "{said}{logged}");
+        assert!(said.contains("1 passed"), "no such test: {said}");
+    }
+    false
 }

@@ -42,7 +42,8 @@ impl Registry {
         for shard in 0..SLABS {
             let jobs = self.lock(shard);
             is_behind &= first >= jobs.capacity();
-            found.extend((first..first + n).filter_map(|slot| jobs.get(slot).cloned()));
+            let slots = first..jobs.capacity().min(first + n);
+            found.extend(slots.filter_map(|slot| jobs.get(slot).cloned()));
         }
         (!is_behind).then_some(found)
     }

@@ -7,6 +7,7 @@
 //! The samples are chosen as if by chance: jobs often come in a pattern, and a sample of
 //! each thirty-second would find the same kind of job each time.
 
+use std::array;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -74,21 +75,27 @@ struct Counters {
     ran: AtomicU64,
 }
 
-/// The sites of one level, in a table of 32 KB. A site that is used takes two cache lines, one for
-/// each shard.
-// Two threads may make the counters of the same one, and one of them drops its own. So no thread
-// waits for another one, which may have lost its core.
-pub(crate) struct Sites(Box<[OnceBox<Counters>]>);
+/// The sites of one level, in pages that are made when one of their sites is first used: a program
+/// has few. A site that is used takes two cache lines, one for each shard.
+// Two threads may make the same page or the counters of the same site, and one of them drops its
+// own. So no thread waits for another one, which may have lost its core.
+pub(crate) struct Sites(Box<[OnceBox<Page>]>);
+
+const PAGE: usize = 64;
+type Page = [OnceBox<Counters>; PAGE];
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
 // is added before the job's output is published. These order what an awaiter finds.
 impl Sites {
     pub(crate) fn new() -> Self {
-        Self((0..Name::MOST).map(|_| OnceBox::new()).collect())
+        let pages = (0..Name::MOST).step_by(PAGE);
+        Self(pages.map(|_| OnceBox::new()).collect())
     }
 
     fn of(&self, site: Name) -> &Counters {
-        self.0[site.index() as usize].get_or_init(Box::default)
+        let site = site.index() as usize;
+        let page = self.0[site / PAGE].get_or_init(|| array::from_fn(|_| OnceBox::new()).into());
+        page[site % PAGE].get_or_init(Box::default)
     }
 
     /// Counts a job that is about to be queued. Returns how many were counted in its shard before.
@@ -126,7 +133,9 @@ impl Sites {
     }
 
     pub(crate) fn read(&self, priority: Priority, running: &[Running]) -> Vec<CallSite> {
-        let counters = self.0.iter().enumerate();
+        let pages = self.0.iter().enumerate();
+        let pages = pages.filter_map(|(page, sites)| Some((page * PAGE, sites.get()?)));
+        let counters = pages.flat_map(|(first, page)| (first..).zip(page));
         let sites = counters.filter_map(|(index, counters)| {
             let site = Name::at(index as u32)?;
             Some(read(site, priority, counters.get()?, running))
