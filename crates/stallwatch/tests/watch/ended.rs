@@ -149,7 +149,7 @@ fn a_runtime_with_an_io_driver_is_probed_by_a_socket() {
 #[test]
 fn the_watch_ends_with_a_runtime_that_has_its_socket() {
     let _limit = time_limit();
-    for n in 0..5 {
+    let ends = |n| {
         let io = runtime(Some(1));
         let (send, lags) = mpsc::channel();
         let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
@@ -167,7 +167,9 @@ fn the_watch_ends_with_a_runtime_that_has_its_socket() {
         io.shutdown_background();
         drop(let_go);
         wait_until(|| !has_thread(&format!("orphan {n}")));
-    }
+    };
+    // Each waits for two seconds or more.
+    thread::scope(|scope| (0..5).for_each(|n| _ = scope.spawn(move || ends(n))));
 }
 
 async fn watch_named(f: impl FnOnce()) {
@@ -192,11 +194,7 @@ fn the_socket_s_task_ends_with_the_watch() {
 #[test]
 fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
     let _limit = time_limit();
-    for is_multi_thread in [true, false] {
-        let mut builder = match is_multi_thread {
-            true => Builder::new_multi_thread(),
-            false => Builder::new_current_thread(),
-        };
+    let is_probed_by_tasks = |mut builder: Builder| {
         let io = builder.worker_threads(2).enable_time().build().unwrap();
         let (send, lags) = mpsc::channel();
         let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
@@ -208,7 +206,12 @@ fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
         });
         let probes = io.block_on(is_found).unwrap();
         assert!(probes.iter().all(|lag| matches!(lag, Lag::Task(_))));
-    }
+    };
+    // A second apart.
+    thread::scope(|scope| {
+        scope.spawn(|| is_probed_by_tasks(Builder::new_multi_thread()));
+        is_probed_by_tasks(Builder::new_current_thread());
+    });
 }
 
 /// The watch took these for the runtime's own, registered its socket, and panicked: with
