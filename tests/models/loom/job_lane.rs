@@ -25,6 +25,8 @@ pub(crate) struct Lane {
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
     registered: Mutex<Option<Arc<dyn Runnable>>>,
+    /// The job's first step has begun.
+    pub(crate) is_begun: AtomicBool,
     /// A Tokio task of a job's, which the lane drops when it shuts down.
     pub(crate) part_is_dropped: AtomicBool,
 }
@@ -40,6 +42,7 @@ impl Level {
             counters: Counters::new(1, false),
             shares: Shares::new(1, None),
             registered: Mutex::new(None),
+            is_begun: AtomicBool::new(false),
             part_is_dropped: AtomicBool::new(false),
         }))
     }

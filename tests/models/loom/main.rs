@@ -100,9 +100,11 @@ fn model_with(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// Whether this test is to explore its models here. It runs once more, in a process of its own: loom
-/// maps and unmaps a stack for each thread of each interleaving, which in a process with several
-/// busy threads interrupts their cores, and takes longer than all else.
+/// Whether the test is to explore here. If not, it runs itself once more in a process of its own, and
+/// explores there. loom unmaps a stack for each thread of each interleaving. In a process with several
+/// busy threads each unmapping interrupts the other cores, which takes most of the time.
+///
+/// With `TWOLANE_LOOM_PROCESS=1` it explores here, for a debugger.
 fn is_in_its_process() -> bool {
     const MARK: &str = "TWOLANE_LOOM_PROCESS";
     std::thread_local! {
@@ -120,8 +122,9 @@ fn is_in_its_process() -> bool {
             .output()
             .unwrap();
         let [said, logged] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
-        assert!(output.status.success(), "{said}{logged}");
-        assert!(said.contains("1 passed"), "no such test: {said}");
+        print!("{said}{logged}");
+        assert!(output.status.success(), "in its process");
+        assert!(said.contains("1 passed"), "no such test");
     }
     false
 }

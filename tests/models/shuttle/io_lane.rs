@@ -1,5 +1,6 @@
-//! In place of `crates/core/src/io_lane.rs`: all threads of a model are one thread of the system, which cannot
-//! be in the context of a runtime for one of them alone. The end of the runtime is a call.
+//! In place of `crates/core/src/io_lane.rs`: all threads of a model are one thread of the system,
+//! which cannot be in the context of a runtime for one of them alone. The end of the runtime is a
+//! call.
 
 use tokio::runtime::Handle;
 

@@ -1,5 +1,5 @@
 //! What comes into a queue with a limit in time? (How long jobs are taken to be, and the arithmetic:
-//! `models/shuttle/of_limits.rs`. That accepted jobs wait for no longer: the bench `max_wait`.)
+//! `tests/models/shuttle/of_limits.rs`. That accepted jobs wait for no longer: the bench `max_wait`.)
 //!
 //! The lanes here have run nothing yet, so each thread takes on eight jobs, by their number and not
 //! by any time that was measured.

@@ -113,7 +113,7 @@ fn child_that_is_resized() {
     #[cfg(target_os = "linux")]
     bind_this_thread(&my_cores()[..1]);
     let lanes = [(); 2].map(|()| cpu_lane(1, io.handle()));
-    for quota in [None, Some(cores - 0.5), Some(cores - 0.75), None] {
+    for quota in [Some(cores - 0.75), None, Some(cores - 0.5)] {
         group.limit_cores(quota).unwrap();
         for lane in &lanes {
             // It looks where jobs begin, once in two seconds.

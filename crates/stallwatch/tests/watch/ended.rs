@@ -207,7 +207,7 @@ fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
         let probes = io.block_on(is_found).unwrap();
         assert!(probes.iter().all(|lag| matches!(lag, Lag::Task(_))));
     };
-    // A second apart.
+    // Beside each other: the probes of each come a second apart.
     thread::scope(|scope| {
         scope.spawn(|| is_probed_by_tasks(Builder::new_multi_thread()));
         is_probed_by_tasks(Builder::new_current_thread());

@@ -75,8 +75,8 @@ struct Counters {
     ran: AtomicU64,
 }
 
-/// The sites of one level, in pages that are made when one of their sites is first used: a program
-/// has few. A site that is used takes two cache lines, one for each shard.
+/// The sites of one level, in pages. A page is made when one of its sites is first used: most
+/// programs use few. A site that is used takes two cache lines, and one more for each shard.
 // Two threads may make the same page or the counters of the same site, and one of them drops its
 // own. So no thread waits for another one, which may have lost its core.
 pub(crate) struct Sites(Box<[OnceBox<Page>]>);
