@@ -164,24 +164,31 @@ fn wake_and_cancel_against_a_step() {
 /// Whoever awaits a cancelled job that has begun may rely on that its captures are gone.
 #[test]
 fn a_cancelled_job_has_dropped_its_captures_when_its_task_ends() {
-    model(|| {
-        let (subject, task) = Subject::submitted();
-        subject.level.run_next();
-        let threads = [subject.wake_on_thread(), subject.cancel_on_thread()];
-        let is_dropped = subject.captures_are_dropped.clone();
-        let awaiter = thread::spawn(move || {
-            let ended = block_on(task);
-            assert!(*is_dropped.try_lock().unwrap());
-            ended
+    for begun in [1, 2] {
+        model(move || {
+            let subject = Subject::new(begun + 1, false, None);
+            let task = subject.submit();
+            subject.level.run_next();
+            for _ in 1..begun {
+                subject.waker().wake();
+                subject.level.run_next();
+            }
+            let threads = [subject.wake_on_thread(), subject.cancel_on_thread()];
+            let is_dropped = subject.captures_are_dropped.clone();
+            let awaiter = thread::spawn(move || {
+                let ended = block_on(task);
+                assert!(*is_dropped.try_lock().unwrap());
+                ended
+            });
+            threads.into_iter().for_each(|it| it.join().unwrap());
+            while subject.level.run_next() {}
+            match awaiter.join().unwrap() {
+                Ok(output) => assert_eq!(output, OUTPUT),
+                Err(error) => assert!(error.is_cancelled()),
+            }
+            subject.check_end();
         });
-        threads.into_iter().for_each(|it| it.join().unwrap());
-        while subject.level.run_next() {}
-        match awaiter.join().unwrap() {
-            Ok(output) => assert_eq!(output, OUTPUT),
-            Err(error) => assert!(error.is_cancelled()),
-        }
-        subject.check_end();
-    });
+    }
 }
 
 /// A cancel of a job whose deadline has passed: it ends once, for one reason.
@@ -322,22 +329,30 @@ fn the_end_against_an_await() {
     });
 }
 
-/// A job ends while its task is detached: one of the two threads drops the output.
+/// A job ends while its task is detached or dropped: one of the two threads drops the output, though
+/// a waker of the job's outlives it.
 #[test]
-fn the_end_against_a_detached_task() {
-    model(|| {
-        let level = Level::new();
-        let output = Arc::new(());
-        let kept = output.clone();
-        let job = Job::new(level.clone(), closure(move || kept), Extras::default());
-        job.submit(0, false);
-        let runner = thread::spawn({
-            let level = level.clone();
-            move || _ = level.run_next()
+fn the_end_against_a_task_that_is_let_go() {
+    for is_detached in [true, false] {
+        model(move || {
+            let level = Level::new();
+            let output = Arc::new(());
+            let kept = output.clone();
+            let job = Job::new(level.clone(), closure(move || kept), Extras::default());
+            let _waker = job.clone();
+            job.submit(0, false);
+            let runner = thread::spawn({
+                let level = level.clone();
+                move || _ = level.run_next()
+            });
+            let task = Task::new(job);
+            match is_detached {
+                true => task.detach(),
+                false => drop(task),
+            }
+            runner.join().unwrap();
+            assert_eq!(Arc::strong_count(&output), 1, "the output is still there");
+            level.check_end();
         });
-        Task::new(job).detach();
-        runner.join().unwrap();
-        assert_eq!(Arc::strong_count(&output), 1, "the output is still there");
-        level.check_end();
-    });
+    }
 }
