@@ -307,8 +307,40 @@ fn keys_without_jobs_make_room() {
     for key in 0..10_000_u32 {
         queue(&mut order, key, 1, 1);
         turn(&mut order, MS);
-        assert!(order.keys.len() <= 100);
+        assert_eq!(order.keys.len(), 100.min(key as usize + 1));
     }
+    // It is known.
+    queue(&mut order, 9_999, 1, 1);
+    assert_eq!(order.keys.len(), 100);
+}
+
+#[test]
+fn the_average_has_an_eighth_of_each_job_that_ran() {
+    let mut order = order();
+    queue(&mut order, 1, 1, 3);
+    assert_eq!(order.queued(&1), 3);
+    for (took, average) in [(80_000, 10_000), (80_000, 18_750), (0, 18_750)] {
+        turn(&mut order, took);
+        assert_eq!(order.mean, average);
+    }
+    assert_eq!(order.queued(&1), 0);
+}
+
+/// By what a job takes on average.
+#[test]
+fn the_jobs_that_run_are_charged_to_their_key() {
+    let mut order = order();
+    for _ in 0..50 {
+        queue(&mut order, 0, 1, 1);
+        turn(&mut order, 10 * MS);
+    }
+    queue(&mut order, 2, 1, 10);
+    let longer = next(&mut order);
+    queue(&mut order, 1, 1, 10);
+    end(&mut order, &longer, 15 * MS);
+    // Two jobs of the other are more than 15 ms.
+    let turns: Vec<_> = (0..3).map(|_| next(&mut order).key).collect();
+    assert_eq!(turns, [1, 1, 2]);
 }
 
 #[test]
