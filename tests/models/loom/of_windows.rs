@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use loom::future::block_on;
 use loom::thread;
@@ -48,5 +49,22 @@ fn the_pump_is_woken_by_bytes_that_become_free() {
         worker.join().unwrap();
         consumer.join().unwrap();
         assert_eq!((window.items(), window.bytes()), (2, 10));
+    });
+}
+
+/// A worker replaces inputs by larger outputs: the window is full then, and empty once the consumer
+/// has them.
+#[test]
+fn the_window_counts_what_is_in_it() {
+    model(|| {
+        let (window, mut cx) = (Window::new(4, 10), Context::from_waker(Waker::noop()));
+        window.take(2, 4);
+        assert_eq!(window.poll_room(&mut cx), Poll::Ready(2));
+        window.replace(4, 10);
+        assert_eq!(window.bytes(), 10);
+        assert!(window.poll_room(&mut cx).is_pending());
+        window.give_back(2, 10);
+        assert_eq!((window.items(), window.bytes()), (0, 0));
+        assert_eq!(window.poll_room(&mut cx), Poll::Ready(4));
     });
 }
