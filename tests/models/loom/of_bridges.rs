@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use loom::future::block_on;
@@ -48,4 +48,22 @@ fn a_gone_reader_frees_the_writer() {
             other.join().unwrap();
         });
     }
+}
+
+/// Smaller items are held back for a moment, and then go together.
+#[test]
+fn half_of_the_limit_goes_to_the_reader() {
+    model(|| {
+        let (mut writer, mut reader) = buffer::channel::<u8>(10, "I/O");
+        // The moment begins.
+        writer.flush();
+        writer.send(1, 3);
+        writer.send(2, 2);
+        writer.send(3, 5);
+        let mut cx = Context::from_waker(Waker::noop());
+        for item in 1..=3 {
+            let next = Pin::new(&mut reader).poll_next(&mut cx);
+            assert!(matches!(next, Poll::Ready(Some(Ok(it))) if it == item));
+        }
+    });
 }
