@@ -123,7 +123,10 @@ fn is_in_its_process() -> bool {
             .unwrap();
         let [said, logged] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
         print!("{said}{logged}");
-        assert!(output.status.success(), "in its process");
+        assert!(
+            output.status.success(),
+            "{test} failed in its own process; its output is above"
+        );
         assert!(said.contains("1 passed"), "no such test");
     }
     false

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use loom::future::block_on;
-use loom::sync::atomic::Ordering::SeqCst;
+use loom::sync::atomic::Ordering::{Relaxed, SeqCst};
 use loom::thread;
 
 use crate::error::{JoinError, JoinErrorKind};
@@ -45,7 +45,7 @@ impl Future for Steppy {
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u8> {
         assert!(!*self.captures.is_dropped.try_lock().unwrap());
-        self.level.0.is_begun.store(true, SeqCst);
+        self.level.0.is_begun.store(true, Relaxed);
         if self.has_part {
             set_in_cpu_context();
         }
@@ -191,6 +191,20 @@ fn a_cancelled_job_has_dropped_its_captures_when_its_task_ends() {
     }
 }
 
+/// The second one takes nothing back.
+#[test]
+fn a_suspended_job_is_cancelled_twice() {
+    model(|| {
+        let (subject, task) = Subject::submitted();
+        subject.level.run_next();
+        let threads = [subject.cancel_on_thread(), subject.cancel_on_thread()];
+        threads.into_iter().for_each(|it| it.join().unwrap());
+        while subject.level.run_next() {}
+        assert!(block_on(task).unwrap_err().is_cancelled());
+        subject.check_end();
+    });
+}
+
 /// A cancel of a job whose deadline has passed: it ends once, for one reason.
 #[test]
 fn a_cancel_against_a_deadline() {
@@ -303,10 +317,10 @@ fn a_wake_is_not_lost() {
         let (subject, task) = Subject::submitted();
         let waker = subject.waker();
         let runner = subject.on_thread(|level| _ = level.run_next());
-        let is_begun = subject.level.0.is_begun.load(SeqCst);
+        let is_begun = subject.level.0.is_begun.load(Relaxed);
         waker.wake_by_ref();
         runner.join().unwrap();
-        // The step has not had that one.
+        // That wake may have come before the step, and had no effect.
         if !is_begun {
             waker.wake_by_ref();
         }
@@ -329,8 +343,8 @@ fn the_end_against_an_await() {
     });
 }
 
-/// A job ends while its task is detached or dropped: one of the two threads drops the output, though
-/// a waker of the job's outlives it.
+/// A job ends while its task is detached or dropped: one of the two threads drops the output, even if
+/// a handle keeps the job.
 #[test]
 fn the_end_against_a_task_that_is_let_go() {
     for is_detached in [true, false] {
@@ -339,7 +353,7 @@ fn the_end_against_a_task_that_is_let_go() {
             let output = Arc::new(());
             let kept = output.clone();
             let job = Job::new(level.clone(), closure(move || kept), Extras::default());
-            let _waker = job.clone();
+            let _kept = job.clone();
             job.submit(0, false);
             let runner = thread::spawn({
                 let level = level.clone();

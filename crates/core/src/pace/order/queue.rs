@@ -64,3 +64,18 @@ impl<T> KeyQueue<T> {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_queue_keeps_room_for_some_jobs_and_no_more() {
+        let mut queue = KeyQueue::new(Shares::new(1, None));
+        for (jobs, is_kept) in [(KEPT, true), (KEPT + 1, false)] {
+            (0..jobs).for_each(|job| queue.push(job, false));
+            while queue.pop().is_some() {}
+            assert_eq!(queue.others.capacity() >= KEPT, is_kept);
+        }
+    }
+}
