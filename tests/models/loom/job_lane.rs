@@ -25,7 +25,8 @@ pub(crate) struct Lane {
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
     registered: Mutex<Option<Arc<dyn Runnable>>>,
-    /// The job's first step has begun. Relaxed, so that it orders nothing.
+    /// The job's first step has begun. What sees it is ordered behind that, as what a step hands a
+    /// waker to.
     pub(crate) is_begun: AtomicBool,
     /// A Tokio task of a job's, which the lane drops when it shuts down.
     pub(crate) part_is_dropped: AtomicBool,

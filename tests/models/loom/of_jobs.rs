@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use loom::future::block_on;
-use loom::sync::atomic::Ordering::{Relaxed, SeqCst};
+use loom::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use loom::thread;
 
 use crate::error::{JoinError, JoinErrorKind};
@@ -45,7 +45,7 @@ impl Future for Steppy {
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u8> {
         assert!(!*self.captures.is_dropped.try_lock().unwrap());
-        self.level.0.is_begun.store(true, Relaxed);
+        self.level.0.is_begun.store(true, Release);
         if self.has_part {
             set_in_cpu_context();
         }
@@ -317,7 +317,7 @@ fn a_wake_is_not_lost() {
         let (subject, task) = Subject::submitted();
         let waker = subject.waker();
         let runner = subject.on_thread(|level| _ = level.run_next());
-        let is_begun = subject.level.0.is_begun.load(Relaxed);
+        let is_begun = subject.level.0.is_begun.load(Acquire);
         waker.wake_by_ref();
         runner.join().unwrap();
         // That wake may have come before the step, and had no effect.
