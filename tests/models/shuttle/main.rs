@@ -65,6 +65,7 @@ mod of_batches;
 mod of_closing_lanes;
 mod of_keys;
 mod of_limits;
+mod of_room;
 mod of_slots;
 
 /// Runs a test under 10,000 schedules, or under the one that the environment names.

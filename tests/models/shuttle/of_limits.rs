@@ -1,5 +1,6 @@
 //! Jobs that are charged, begin, end or are closed, beside those that wait for room: the code of
-//! `limits/`. The semaphores are Tokio's, whose calls are single steps here.
+//! `limits/`. The semaphores are Tokio's, whose calls are single steps here. (How much room there is:
+//! `of_room.rs`.)
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,13 +12,12 @@ use shuttle::thread;
 use tokio::sync::AcquireError;
 
 use crate::check;
-use crate::error::{JoinError, JoinErrorKind};
 use crate::key::Key;
 use crate::limits::{Charge, Limit, Limits};
 use crate::pace::Shares;
 
 /// Slow enough that no window ends while a test runs.
-const MS: Duration = Duration::from_secs(5);
+pub(crate) const MS: Duration = Duration::from_secs(5);
 /// That of one thread, with the limit of [`limits`].
 const ROOM: Duration = Duration::from_millis(90);
 
@@ -25,37 +25,36 @@ pub(crate) fn limits(threads: usize) -> Arc<Limits> {
     with_jobs(None, threads)
 }
 
-fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
-    let wait = Some(100 * MS);
+pub(crate) fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
+    with_wait(100 * MS, jobs, threads)
+}
+
+fn with_wait(wait: Duration, jobs: Option<usize>, threads: usize) -> Arc<Limits> {
+    let wait = Some(wait);
     let shares = Arc::new(Shares::new(threads, wait));
     Limits::new(Limit { jobs, wait }, threads, &shares)
 }
 
 /// A job that takes that long, or nobody knows how long, of a site of its own. It is queued.
-fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<Charge> {
+pub(crate) fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<Charge> {
     let charge = limits.admit(None, Some((is_short, None))).ok()?;
     charge.queue(|| time, is_short);
     Some(charge)
 }
 
 /// Queues such jobs until one is refused.
-fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Charge> {
+pub(crate) fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Charge> {
     let jobs = std::iter::from_fn(|| job(limits, time, is_short));
     jobs.collect()
 }
 
-/// What a job that is not known to be short is told now.
-fn refused(limits: &Arc<Limits>) -> JoinError {
-    limits.admit(None, Some((false, None))).err().unwrap()
-}
-
 /// One schedule: nothing runs beside it.
-fn alone(test: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn alone(test: impl Fn() + Send + Sync + 'static) {
     shuttle::check_random(test, 1);
 }
 
 /// The same, with the limits of so many threads.
-fn alone_on(threads: usize, test: impl Fn(&Arc<Limits>) + Send + Sync + 'static) {
+pub(crate) fn alone_on(threads: usize, test: impl Fn(&Arc<Limits>) + Send + Sync + 'static) {
     alone(move || test(&limits(threads)));
 }
 
@@ -276,55 +275,6 @@ fn a_wait_for_time_holds_no_permit_of_the_limit_in_jobs() {
     });
 }
 
-#[test]
-fn jobs_are_admitted_while_those_before_them_take_no_longer() {
-    alone(|| {
-        // 180 ms of room: the twelfth finds 165.
-        assert_eq!(fill(&limits(2), Some(15 * MS), false).len(), 12);
-        let limits = limits(1);
-        let _all = fill(&limits, Some(15 * MS), false);
-        assert_eq!(refused(&limits).kind(), JoinErrorKind::QueueFull);
-        assert_eq!(refused(&limits).retry_after(), Some(100 * MS));
-    });
-}
-
-#[test]
-fn a_few_jobs_are_admitted_of_which_nothing_is_known() {
-    alone_on(1, |limits| {
-        assert_eq!(fill(limits, None, false).len(), 8);
-        // Whatever the jobs of other sites take.
-        let tiny: Vec<_> = (0..100)
-            .map(|_| job(limits, Some(MS / 1_000), false))
-            .collect();
-        assert!(tiny.iter().all(Option::is_some));
-        assert_eq!(fill(limits, None, false).len(), 8);
-    });
-}
-
-/// They keep nobody waiting on a thread that idles.
-#[test]
-fn a_job_is_admitted_while_long_ones_run_on_all_other_threads() {
-    alone(|| {
-        for threads in [1, 2, 3, 64] {
-            let limits = limits(threads);
-            let mut all = fill(&limits, Some(3_600_000 * MS), false);
-            assert_eq!(all.len(), threads);
-            drop(all.pop());
-            assert_eq!(fill(&limits, Some(3_600_000 * MS), false).len(), 1);
-        }
-    });
-}
-
-#[test]
-fn short_jobs_have_room_of_their_own() {
-    alone_on(1, |limits| {
-        let _long = fill(limits, Some(40 * MS), false);
-        // Four fifths of it.
-        assert_eq!(fill(limits, Some(9 * MS), true).len(), 8);
-        assert!(limits.admit(None, Some((false, None))).is_err());
-    });
-}
-
 /// A future that waits keeps nobody waiting.
 #[test]
 fn a_job_that_pauses_counts_nothing() {
@@ -354,18 +304,46 @@ fn what_is_exempt_counts_in_time() {
     });
 }
 
+/// Nor has the next one a turn before its job is there.
 #[test]
-fn both_limits_hold() {
+fn a_permit_that_needs_no_wait_has_a_turn() {
+    alone_on(1, |limits| {
+        let one = limits.admit(None, None).unwrap();
+        assert!(limits.admit(None, None).is_err());
+        let all = fill(limits, Some(30 * MS), false);
+        one.admit_in_time(Some((false, None))).unwrap();
+        one.queue(|| Some(MS), false);
+        drop(all);
+        drop(limits.admit(None, None).unwrap());
+        drop(one);
+        assert!(limits.is_free());
+    });
+}
+
+/// A caller that keeps its permit keeps nobody from theirs for longer than a window.
+#[test]
+fn a_turn_is_forgotten_at_the_end_of_its_window() {
     alone(|| {
-        let limits = with_jobs(Some(3), 1);
-        let three = fill(&limits, Some(MS), false);
-        assert_eq!(three.len(), 3);
-        assert_eq!(limits.jobs(), Some((3, 3)));
-        assert_eq!(refused(&limits).retry_after(), None);
-        drop(three);
-        assert_eq!(limits.jobs(), Some((3, 0)));
-        let one = fill(&limits, Some(500 * MS), false);
-        assert_eq!(one.len(), 1);
-        assert!(refused(&limits).retry_after().is_some());
+        let limits = with_wait(Duration::from_millis(1), None, 1);
+        let mut waiters = waiters(&limits, 2);
+        let mut kept = Vec::new();
+        while kept.len() < 2 {
+            limits.look();
+            kept.extend(admitted(&mut waiters));
+        }
+        drop(kept);
+        assert!(limits.is_free());
+    });
+}
+
+/// Its job waits for those of its key, whatever the others wait for.
+#[test]
+fn a_permit_of_a_key_waits_for_no_time() {
+    alone_on(1, |limits| {
+        let _all = fill(limits, Some(200 * MS), false);
+        let mut cx = Context::from_waker(Waker::noop());
+        let permit = Charge::new(limits, Some(&Key::from("a"))).unwrap();
+        let permit = Box::pin(permit.acquire()).as_mut().poll(&mut cx);
+        assert!(matches!(permit, Poll::Ready(Ok(_))));
     });
 }
