@@ -63,8 +63,8 @@ mod stream;
 
 mod of_batches;
 mod of_closing_lanes;
-mod of_keys;
 mod of_limits;
+mod of_queues;
 mod of_room;
 mod of_slots;
 

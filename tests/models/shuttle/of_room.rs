@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shuttle::thread;
+
+use crate::check;
 use crate::error::{JoinError, JoinErrorKind};
 use crate::key::Key;
 use crate::limits::{Charge, Limit, Limits};
@@ -279,5 +282,32 @@ fn a_table_that_is_full_of_keys_refuses_others_and_takes_what_is_exempt() {
         exempt.queue(|| Some(90 * MS), false);
         drop(taken);
         assert!(limits.is_free(), "what has no slot counts nothing");
+    });
+}
+
+/// A key has no more jobs than it may have, and a job that has ended, or was refused, leaves nothing
+/// in the table.
+#[test]
+fn a_key_is_bounded_and_leaves_nothing() {
+    check(|| {
+        let limits = limits(1);
+        let key = Key::from("a").with_max_jobs(1);
+        let threads = [(); 3].map(|()| {
+            let (limits, key) = (limits.clone(), key.clone());
+            thread::spawn(move || {
+                let charge = Charge::new(&limits, Some(&key)).ok();
+                charge.iter().for_each(|it| it.queue(|| None, false));
+                thread::yield_now();
+                charge
+            })
+        });
+        let charges = threads.map(|thread| thread.join().unwrap());
+        let taken = charges.iter().flatten().count();
+        assert_eq!(taken, 1);
+        assert!(limits.admit(Some(&key), None).is_err());
+        let another = Key::from("b").with_max_jobs(1);
+        drop(limits.admit(Some(&another), Some((false, None))).unwrap());
+        drop(charges);
+        assert!(limits.is_free());
     });
 }

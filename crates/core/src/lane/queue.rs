@@ -144,12 +144,12 @@ impl RunQueue {
 
     /// Whether a thread of another priority may [`pop_short`](Self::pop_short): not while the order of
     /// keys decides.
-    pub(super) fn may_help(&self) -> bool {
+    pub(crate) fn may_help(&self) -> bool {
         self.has_short() && !self.keyed.get().is_some_and(Keyed::decides)
     }
 
     #[cold]
-    pub(super) fn pop_short(&self) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn pop_short(&self) -> Option<Arc<dyn Runnable>> {
         self.may_help().then(|| self.short.pop()).flatten()
     }
 
@@ -162,7 +162,7 @@ impl RunQueue {
         passed == PASSES
     }
 
-    pub(super) fn shares(&self) -> &Shares {
+    pub(crate) fn shares(&self) -> &Shares {
         &self.shares
     }
 
