@@ -201,7 +201,8 @@ fn a_key_has_its_part_where_others_fill_the_room() {
         (3, 0, 0, 80, 6),
         (0, 3, 0, 80, 6),
         (0, 0, 3, 80, 6),
-        (10, 0, 0, 75, 6),
+        (18, 0, 0, 80, 5),
+        (18, 0, 0, 75, 6),
         (10, 0, 0, 3_600_000, 5),
     ] {
         alone_on(10, move |limits| {
@@ -213,6 +214,22 @@ fn a_key_has_its_part_where_others_fill_the_room() {
             assert_eq!(fill_of(&a, limits, Some(time * MS)).len(), admitted);
         });
     }
+}
+
+/// What its weight was while jobs of it waited is none of the others'.
+#[test]
+fn a_key_that_comes_again_has_its_part() {
+    alone_on(1, |limits| {
+        let (a, b) = (Key::from("a"), Key::from("b"));
+        drop(job_of(&a, limits, Some(MS)));
+        let _all = fill_of(&b, limits, Some(90 * MS));
+        let has_room = |time| {
+            limits
+                .admit(Some(&a), Some((false, Some(time * MS))))
+                .is_ok()
+        };
+        assert!(has_room(45) && !has_room(46));
+    });
 }
 
 #[test]
@@ -249,6 +266,17 @@ fn a_key_has_the_weight_of_the_first_of_its_jobs_that_wait() {
 }
 
 #[test]
+fn a_lane_without_a_limit_refuses_no_job_but_those_of_keys() {
+    alone(|| {
+        let limits = Limits::new(Limit::default(), 1, &Arc::new(Shares::new(1, None)));
+        assert!(!limits.may_refuse());
+        drop(job_of(&Key::from("a"), &limits, None));
+        assert!(limits.may_refuse());
+        assert!(with_jobs(Some(1), 1).may_refuse());
+    });
+}
+
+#[test]
 fn what_is_exempt_counts_for_its_key_and_is_not_refused() {
     alone_on(1, |limits| {
         let a = Key::from("a").with_max_jobs(2);
@@ -266,7 +294,6 @@ fn what_is_exempt_counts_for_its_key_and_is_not_refused() {
 #[test]
 fn a_table_that_is_full_of_keys_refuses_others_and_takes_what_is_exempt() {
     alone_on(1, |limits| {
-        assert!(!Limits::new(Limit::default(), 1, &Arc::new(Shares::new(1, None))).may_refuse());
         let keys = (0..1_000).map(|nth| Key::from(nth.to_string()));
         let taken: Vec<_> = keys
             .filter_map(|key| Charge::new(limits, Some(&key)).ok())
