@@ -25,7 +25,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use support::{Lanes, lanes, time_limit};
+use support::{Lanes, lanes};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -159,43 +159,29 @@ async fn query(cluster: &mut Cluster, sql: &str) -> Result<usize> {
     Ok(batches.iter().map(RecordBatch::num_rows).sum())
 }
 
+/// Also those whose shuffle needs connections: on the lane is no I/O driver, so one that a stage
+/// opened itself would be a panic in a task of Ballista's, and fewer rows.
 #[test]
-fn stages_compute_on_the_lane() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(2);
-    let names = Names::default();
-    io.block_on(async {
-        let mut cluster = cluster(cpu.handle(), threads(&names)).await;
-        assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
-    });
-    let names = names.lock().unwrap();
-    let are_the_lanes = names.iter().all(|name| name.starts_with("cpu-"));
-    assert!(are_the_lanes && !names.is_empty(), "{names:?}");
-    assert!(
-        cpu.handle().metrics().completed >= 2,
-        "{:?}",
-        cpu.handle().metrics()
-    );
-}
-
-/// On the lane is no I/O driver, so a connection that a stage opened itself would be a panic in a
-/// task of Ballista's, and fewer rows.
-#[test]
-fn shuffle_connections_are_not_opened_on_the_lane() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(2);
-    let config =
-        SessionConfig::new_with_ballista().with_ballista_shuffle_reader_force_remote_read(true);
-    io.block_on(async {
-        let threads = threads(&Names::default());
-        let mut cluster = cluster_with(cpu.handle(), threads, config).await;
-        assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
-    });
+fn stages_compute_on_the_lane_and_open_no_connections_there() {
+    for remote in [false, true] {
+        let Lanes { cpu, io } = lanes(2);
+        let names = Names::default();
+        let config = SessionConfig::new_with_ballista();
+        let config = config.with_ballista_shuffle_reader_force_remote_read(remote);
+        io.block_on(async {
+            let mut cluster = cluster_with(cpu.handle(), threads(&names), config).await;
+            assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
+        });
+        let names = names.lock().unwrap();
+        let are_the_lanes = names.iter().all(|name| name.starts_with("cpu-"));
+        assert!(are_the_lanes && !names.is_empty(), "{names:?}");
+        let jobs = cpu.handle().metrics();
+        assert!(jobs.completed >= 2, "{jobs:?}");
+    }
 }
 
 #[test]
 fn an_error_of_a_stage_reaches_the_client() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(2);
     io.block_on(async {
         let failing = function("failing", |_| exec_err!("no such luck"));
@@ -214,7 +200,6 @@ fn an_error_of_a_stage_reaches_the_client() {
 /// The client learns why, and needs not wait for what still computes.
 #[test]
 fn a_shutdown_of_the_lane_fails_the_query() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(2);
     // Dropped, at the end of the test, it lets go of the lane's threads.
     let (let_go, wait) = mpsc::channel::<()>();
@@ -241,7 +226,6 @@ fn a_shutdown_of_the_lane_fails_the_query() {
 
 #[test]
 fn what_would_lose_rows_is_refused() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let plain = ExecutorProcessConfig::default;
     let without_a_pool = ExecutorProcessConfig {

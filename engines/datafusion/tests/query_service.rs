@@ -19,6 +19,7 @@ use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use example::{MEMORY, QUERIES, context_within, cpu_lane, serve};
 use reqwest::{Client, Response};
+use support::wait::wait_until;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -38,19 +39,14 @@ struct Site {
     server: JoinHandle<Result<(), example::Error>>,
 }
 
-/// A service with a table `numbers` in a Parquet file. Its queries have no deadline that matters.
+/// A deadline that does not matter.
+const HOUR: Duration = Duration::from_secs(3600);
+
 fn with_site(test: impl AsyncFnOnce(Site)) {
-    with_deadline(Duration::from_secs(3600), test);
+    with(HOUR, MEMORY, test);
 }
 
-fn with_deadline(limit: Duration, test: impl AsyncFnOnce(Site)) {
-    with(limit, MEMORY, test);
-}
-
-fn with_memory(memory: usize, test: impl AsyncFnOnce(Site)) {
-    with(Duration::from_secs(3600), memory, test);
-}
-
+/// A service with a table `numbers` in a Parquet file.
 fn with(limit: Duration, memory: usize, test: impl AsyncFnOnce(Site)) {
     let _limit = support::time_limit();
     let folder = tempfile::tempdir().unwrap();
@@ -161,24 +157,18 @@ fn rows_are_a_stream_of_arrow() {
 
 const LIMIT: Duration = Duration::from_millis(200);
 
-async fn until_all_have_ended(site: &Site) {
-    while site.cpu.metrics().permits_in_use > 0 {
-        tokio::task::yield_now().await;
-    }
+fn until_all_have_ended(site: &Site) {
+    wait_until(|| site.cpu.metrics().permits_in_use == 0);
 }
 
-/// An answer of hours that has begun before its deadline. On a slow machine that takes a later one.
-fn with_endless(accept: &str, test: impl AsyncFn(&Site, Response)) {
+/// With later and later deadlines, until the test says that what it is about has begun before its
+/// deadline: on a slow machine that takes a later one.
+fn with_deadlines(test: impl AsyncFn(&Site) -> bool) {
     for limit in (0..).map(|nth| LIMIT * (1 << nth)) {
         let mut has_begun = false;
-        with_deadline(limit, async |site: Site| {
-            let answer = site.begin_as(accept, ENDLESS).await;
-            has_begun = answer.status() == 200;
-            match has_begun {
-                true => test(&site, answer).await,
-                false => assert_eq!(answer.status(), 504),
-            }
-            until_all_have_ended(&site).await;
+        with(limit, MEMORY, async |site: Site| {
+            has_begun = test(&site).await;
+            until_all_have_ended(&site);
         });
         if has_begun {
             return;
@@ -188,67 +178,53 @@ fn with_endless(accept: &str, test: impl AsyncFn(&Site, Response)) {
 
 #[test]
 fn a_deadline_before_the_first_row_is_a_504() {
-    with_deadline(LIMIT, async |site: Site| {
+    with(LIMIT, MEMORY, async |site: Site| {
         let sql = format!("select count(*) from ({ENDLESS})");
         assert_eq!(site.query(&sql).await.0, 504);
-        until_all_have_ended(&site).await;
+        until_all_have_ended(&site);
     });
 }
 
 /// It kept its place, and with 16 of them each query was a 503.
 #[test]
 fn a_text_that_is_planned_for_long_is_a_504_and_no_more() {
-    for limit in (0..).map(|nth| LIMIT * (1 << nth)) {
-        let mut is_enough = false;
-        with_deadline(limit, async |site: Site| {
-            let (let_go, wait) = mpsc::channel::<()>();
-            let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
-            let (wait, answered) = (Mutex::new(wait), begins.clone());
-            // With a literal it is called while the query is planned.
-            let stuck = Arc::new(move |values: &[ColumnarValue]| {
-                begins.send(true).unwrap();
-                let _ = wait.lock().unwrap().recv();
-                Ok(values[0].clone())
-            });
-            let (from, to) = (vec![DataType::Int64], DataType::Int64);
-            let stuck = create_udf("stuck", from, to, Volatility::Immutable, stuck);
-            site.ctx.register_udf(stuck);
-            let stuck = async {
-                let (status, _) = site.query("select stuck(1)").await;
-                answered.send(false).unwrap();
-                status
-            };
-            let beside = async {
-                let is_stuck = begun.recv().await.unwrap();
-                let (status, rows) = site.query("select count(*) as n from numbers").await;
-                let health = reqwest::get(format!("{}/health", site.url)).await.unwrap();
-                assert_eq!(health.status(), 200);
-                is_enough = is_stuck && status == 200;
-                assert!(
-                    !is_enough || rows == format!("{{\"n\":{ROWS}}}\n"),
-                    "{rows}"
-                );
-            };
-            let (status, ()) = tokio::join!(stuck, beside);
-            assert_eq!(status, 504);
-            until_all_have_ended(&site).await;
-            drop(let_go);
+    with_deadlines(async |site| {
+        let (begins, begun) = mpsc::channel();
+        let (_let_go, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        // With a literal it is called while the query is planned.
+        let stuck = Arc::new(move |values: &[ColumnarValue]| {
+            begins.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+            Ok(values[0].clone())
         });
-        if is_enough {
-            return;
-        }
-    }
+        let (from, to) = (vec![DataType::Int64], DataType::Int64);
+        let stuck = create_udf("stuck", from, to, Volatility::Immutable, stuck);
+        site.ctx.register_udf(stuck);
+        assert_eq!(site.query("select stuck(1)").await.0, 504);
+        // Though it is still there.
+        until_all_have_ended(site);
+        let health = reqwest::get(format!("{}/health", site.url)).await.unwrap();
+        assert_eq!(health.status(), 200);
+        begun.try_recv().is_ok()
+    });
 }
 
 /// Not an end, which would pass for all rows. Nor does an answer that is not read go on for ever.
 #[test]
 fn a_deadline_breaks_an_answer_that_goes_on() {
     for (accept, is_read) in [("*/*", true), (ARROW, true), ("*/*", false)] {
-        with_endless(accept, async |site, answer| {
+        with_deadlines(async |site| {
+            let answer = site.begin_as(accept, ENDLESS).await;
+            if answer.status() == 504 {
+                return false;
+            }
+            assert_eq!(answer.status(), 200);
             if !is_read {
-                until_all_have_ended(site).await;
+                until_all_have_ended(site);
             }
             assert!(answer.bytes().await.is_err());
+            true
         });
     }
 }
@@ -285,7 +261,7 @@ fn an_early_error_is_a_status() {
 /// Of all queries together. The text says which had how much.
 #[test]
 fn a_query_without_memory_is_a_507() {
-    with_memory(8 << 20, async |site: Site| {
+    with(HOUR, 8 << 20, async |site: Site| {
         // The table of a join does not spill.
         let rows = "generate_series(1, 3000000)";
         let sql = format!("select count(*) from {rows} a(n) join {rows} b(n) on a.n = b.n");
@@ -295,23 +271,9 @@ fn a_query_without_memory_is_a_507() {
     });
 }
 
-#[test]
-fn a_full_queue_is_a_503() {
-    with_site(async |site: Site| {
-        let permits: Vec<_> = std::iter::from_fn(|| site.cpu.try_reserve().ok()).collect();
-        assert_eq!(permits.len(), QUERIES);
-        let shed = site.begin("select 1").await;
-        assert_eq!(shed.status(), 503);
-        assert_eq!(shed.headers()["retry-after"], "1");
-        drop(permits);
-        let one = (200, "{\"x\":1}\n".to_owned());
-        assert_eq!(site.query("select 1 as x").await, one);
-    });
-}
-
 /// An answer whose client does not read keeps its place.
 #[test]
-fn answers_that_are_not_read_count() {
+fn a_full_queue_is_a_503_and_answers_that_are_not_read_count() {
     with_site(async |site: Site| {
         let mut answers = Vec::new();
         for _ in 0..QUERIES {
@@ -319,10 +281,14 @@ fn answers_that_are_not_read_count() {
             assert_eq!(answer.status(), 200);
             answers.push(answer);
         }
-        assert_eq!(site.begin("select 1").await.status(), 503);
+        let shed = site.begin("select 1").await;
+        assert_eq!(shed.status(), 503);
+        assert_eq!(shed.headers()["retry-after"], "1");
         drop(answers);
         // Until axum sees that a client has gone.
         while site.begin("select 1").await.status() == 503 {}
+        let one = (200, "{\"x\":1}\n".to_owned());
+        assert_eq!(site.query("select 1 as x").await, one);
     });
 }
 
@@ -350,9 +316,7 @@ fn ctrl_c_before_the_first_row_is_a_503() {
         let sql = format!("select count(*) from ({ENDLESS})");
         let request = Client::new().post(format!("{}/query", site.url)).body(sql);
         let counting = tokio::spawn(request.send());
-        while site.cpu.metrics().suspended == 0 {
-            tokio::task::yield_now().await;
-        }
+        wait_until(|| site.cpu.metrics().suspended > 0);
         drop(site.stop);
         let answer = counting.await.unwrap().unwrap();
         assert_eq!(answer.status(), 503);

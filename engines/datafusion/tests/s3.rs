@@ -16,7 +16,8 @@ use futures::TryStreamExt;
 use object_store::ClientOptions;
 use object_store::aws::AmazonS3Builder;
 use object_store::client::ReqwestConnector;
-use support::{lanes, time_limit};
+use support::lanes;
+use support::wait::wait_until;
 use twolane::Handle;
 use twolane::io::IoConnector;
 use twolane_datafusion::{collect_on, run_on, stream_on};
@@ -78,19 +79,11 @@ fn connections(server: &Server) -> usize {
     lines.filter(|fields| is_ours(fields.clone())).count()
 }
 
-async fn until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
-
 /// At a thousand moments of its life.
 #[test]
 fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
-    let _limit = time_limit();
     let server = Server::start(Duration::from_millis(1)).unwrap();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     let context = context(&server, &cpu);
     lanes.io.block_on(async {
         run_on(&cpu, write(context.clone())).await.unwrap();
@@ -102,15 +95,14 @@ fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
                 result.unwrap();
             }
         }
-        until(|| pool.reserved() == 0).await;
-        let jobs = lanes.cpu.handle().metrics();
+        wait_until(|| pool.reserved() == 0);
+        let jobs = cpu.metrics();
         assert!(jobs.cancelled > 0, "{jobs:?}");
         assert_eq!(jobs.panicked, 0, "{jobs:?}");
-        until(|| {
-            let jobs = lanes.cpu.handle().metrics();
+        wait_until(|| {
+            let jobs = cpu.metrics();
             jobs.queued + jobs.running + jobs.suspended == 0
-        })
-        .await;
+        });
         let rows = collect_on(&cpu, context.sql(GROUPS).await.unwrap()).await;
         let rows: usize = rows.unwrap().iter().map(|batch| batch.num_rows()).sum();
         assert_eq!(rows, 1_000);
@@ -119,19 +111,15 @@ fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
     // connections.
     let environment = Arc::downgrade(&context.runtime_env());
     drop(context);
-    lanes.io.block_on(async {
-        until(|| environment.strong_count() == 0).await;
-        until(|| connections(&server) == 0).await;
-    });
+    wait_until(|| environment.strong_count() == 0);
+    wait_until(|| connections(&server) == 0);
 }
 
 /// Its tasks panic, since they have no I/O driver. The query must not pass for one without rows.
 #[test]
 fn a_store_that_connects_on_the_lane_is_an_error() {
-    let _limit = time_limit();
     let server = Server::start(Duration::ZERO).unwrap();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     lanes.io.block_on(async {
         let written = run_on(&cpu, write(context(&server, &cpu)));
         written.await.unwrap();

@@ -10,7 +10,7 @@ use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use datafusion::error::Result;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
-use support::{Lanes, child, lanes, time_limit};
+use support::{Lanes, child, lanes};
 use twolane_datafusion::{LaneTracer, collect_on};
 
 type Output = Box<dyn Any + Send>;
@@ -52,7 +52,6 @@ fn query(Lanes { cpu, io }: &Lanes) -> Result<usize> {
 
 #[test]
 fn a_tracer_before_it_is_called_on_the_lane() {
-    let _limit = time_limit();
     LaneTracer::around(&COUNTS).install().unwrap();
     assert!(LaneTracer::new().install().is_err());
     assert_eq!(query(&lanes(2)).unwrap(), 10);
@@ -62,7 +61,6 @@ fn a_tracer_before_it_is_called_on_the_lane() {
 /// In a process of its own, whose tracer is not ours.
 #[test]
 fn with_another_tracer_a_query_computes_on_the_lane() {
-    let _limit = time_limit();
     if !child::is_child() {
         let test = "with_another_tracer_a_query_computes_on_the_lane";
         assert_eq!(child::run(test, |_| (), |_| ()), "10");

@@ -6,3 +6,6 @@ pub mod faults;
 pub mod seen;
 pub mod server;
 pub mod torrent;
+
+/// Of `seen.rs`, which tests with another version share.
+use object_store_0_14 as object_store;

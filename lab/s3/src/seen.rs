@@ -3,14 +3,21 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use futures::future::{BoxFuture, ready};
 use futures::stream::BoxStream;
-use object_store_0_14::path::Path;
-use object_store_0_14::*;
+
+use crate::object_store::path::Path;
+use crate::object_store::*;
 
 /// What sees them.
 pub trait See: Send + Sync + 'static {
     /// On the thread that calls. `writes`, or reads.
     fn call(&self, _path: &Path, _writes: bool) {}
+
+    /// Before a read, which waits for it.
+    fn read(&self, _options: &GetOptions) -> BoxFuture<'static, ()> {
+        Box::pin(ready(()))
+    }
 
     /// What the caller gets for an upload in parts.
     fn upload(&self, upload: Box<dyn MultipartUpload>) -> Box<dyn MultipartUpload> {
@@ -59,6 +66,7 @@ impl<S: ObjectStore, B: See> ObjectStore for Seen<S, B> {
 
     async fn get_opts(&self, from: &Path, options: GetOptions) -> Result<GetResult> {
         self.by.call(from, false);
+        self.by.read(&options).await;
         self.store.get_opts(from, options).await
     }
 

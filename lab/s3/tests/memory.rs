@@ -11,7 +11,7 @@ use object_store_0_14::ObjectStoreExt;
 use object_store_0_14::aws::AmazonS3Builder;
 use object_store_0_14::client::ReqwestConnector;
 use object_store_0_14::path::Path;
-use support::{Lanes, lanes, time_limit};
+use support::{Lanes, lanes, memory};
 use twolane::io::{DEFAULT_BODY_LIMIT, IoConnector};
 use twolane_s3::server::install_cryptography;
 use twolane_s3::torrent::{Event, Torrent};
@@ -20,14 +20,6 @@ const MIB: usize = 1 << 20;
 const OBJECT: usize = 512 * MIB;
 /// For the rest: hyper's buffers, the sockets', the allocator's habits, huge pages of the kernel.
 const ROOM: usize = OBJECT / 4;
-
-/// The memory that is resident now.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.unwrap().trim().strip_suffix("kB").unwrap().trim();
-    kib.parse::<usize>().unwrap() * 1024
-}
 
 /// What was so while the reader of an object was busy, and the server could send no more.
 struct Busy {
@@ -61,7 +53,7 @@ fn download(torrent: Torrent, limit: Option<usize>) -> (Busy, usize) {
         let event = torrent.events.iter().find(|event| !is_early(event));
         let busy = Busy {
             event: event.unwrap(),
-            resident: resident(),
+            resident: memory("VmRSS") as usize * 1024,
         };
         while let Some(chunk) = chunks.try_next().await? {
             read += chunk.len();
@@ -73,7 +65,6 @@ fn download(torrent: Torrent, limit: Option<usize>) -> (Busy, usize) {
 
 #[test]
 fn a_large_object_takes_no_more_memory_than_the_limit_while_its_reader_is_busy() {
-    let _limit = time_limit();
     // A small one warms up what each request needs.
     let (small, _) = download(Torrent::start(1_000), None);
     assert_eq!(small.event, Event::Done);

@@ -7,14 +7,12 @@ use twolane::io::BridgeError;
 use twolane::{JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
-use crate::setting::{GROUPS, LONG, Names, context, each, lane_error, until};
-use crate::support::{Lanes, lanes, time_limit};
+use crate::setting::{GROUPS, LONG, each, each_with, lane_error};
 
 /// At a thousand moments of its life.
 #[test]
 fn a_thousand_queries_that_are_dropped_leave_nothing() {
     each(&[1, 4], async |site| {
-        let tasks = site.lanes.io.metrics().num_alive_tasks();
         for n in 0..500_u64 {
             let query = collect_on(&site.cpu, site.frame(GROUPS).await);
             let moment = Duration::from_micros(n * n % 20_011);
@@ -22,7 +20,7 @@ fn a_thousand_queries_that_are_dropped_leave_nothing() {
                 result.unwrap();
             }
         }
-        site.until_quiet(tasks).await;
+        site.until_quiet();
         let jobs = site.cpu.metrics();
         assert!(jobs.cancelled > 0, "{jobs:?}");
         assert_eq!(jobs.panicked, 0, "{jobs:?}");
@@ -37,12 +35,11 @@ fn a_thousand_queries_that_are_dropped_leave_nothing() {
 #[test]
 fn a_shutdown_ends_a_query_as_such() {
     each(&[1, 4], async |site| {
-        let tasks = site.lanes.io.metrics().num_alive_tasks();
         let query = collect_on(&site.cpu, site.frame(LONG).await);
         let frame = site.frame(LONG).await;
         let mut stream = stream_on(&site.cpu, frame, 1 << 20).await.unwrap();
         assert!(futures::poll!(stream.next()).is_pending());
-        site.until_it_computes().await;
+        site.until_it_computes();
         site.lanes.cpu.shutdown_background();
         let error = query.await.unwrap_err();
         let is_such = lane_error(&error)
@@ -51,38 +48,19 @@ fn a_shutdown_ends_a_query_as_such() {
         let error = stream.next().await.unwrap().unwrap_err();
         let cut = lane_error::<BridgeError>(&error);
         assert!(cut.is_some_and(|cut| !cut.is_panic()), "{error:?}");
-        site.until_quiet(tasks).await;
+        site.until_quiet();
         assert_eq!(site.cpu.metrics().panicked, 0);
     });
-}
-
-/// The lane ends with it.
-#[test]
-fn the_end_of_the_io_runtime_is_an_error() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(2);
-    let names = Names::default();
-    let context = context(4, &names);
-    let other = tokio::runtime::Runtime::new().unwrap();
-    let frame = other.block_on(context.sql(LONG)).unwrap();
-    let query = collect_on(cpu.handle(), frame);
-    other.block_on(until(|| !names.lock().unwrap().is_empty()));
-    io.shutdown_background();
-    other.block_on(query).unwrap_err();
 }
 
 /// One thread, which a query never leaves by itself for long.
 #[test]
 fn other_jobs_have_their_turn() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let names = Names::default();
-    let context = context(1, &names);
-    let cpu = lanes.cpu.handle().clone();
-    lanes.io.block_on(async {
-        let query = collect_on(&cpu, context.sql(LONG).await.unwrap());
-        until(|| !names.lock().unwrap().is_empty()).await;
-        assert_eq!(cpu.spawn(async { 42 }).await.unwrap(), 42);
+    let set = |lane: twolane::Builder| lane.worker_threads(1);
+    each_with(&[1], set, async |site| {
+        let query = collect_on(&site.cpu, site.frame(LONG).await);
+        site.until_it_computes();
+        assert_eq!(site.cpu.spawn(async { 42 }).await.unwrap(), 42);
         drop(query);
     });
 }

@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
+use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 use twolane::{JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
-use crate::setting::{Names, context, lane_error, until};
-use crate::support::{Lanes, lanes, time_limit};
+use crate::setting::{Site, lane_error};
 
 fn batch() -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
@@ -66,30 +67,23 @@ fn fed_by(io: &tokio::runtime::Runtime) -> StreamingTable {
 /// Not a result that lacks the rows that did not come.
 #[test]
 fn the_end_of_the_task_that_feeds_it_is_an_error() {
-    let _limit = time_limit();
     let other = tokio::runtime::Runtime::new().unwrap();
     for streams in [false, true] {
-        let Lanes { cpu, io } = lanes(2);
-        let names = Names::default();
-        let (context, handle) = (context(2, &names), cpu.handle().clone());
-        let fed = Arc::new(fed_by(&io));
-        context.register_table("fed", fed).unwrap();
-        let begun = until(|| !names.lock().unwrap().is_empty());
+        let site = Site::new(2, |lane| lane);
+        let fed = Arc::new(fed_by(&site.lanes.io));
+        site.context.register_table("fed", fed).unwrap();
         let error = other.block_on(async {
-            let frame = context.sql("select sum(threads(n)) from fed");
-            let frame = frame.await.unwrap();
-            if streams {
-                let mut rows = stream_on(&handle, frame, 1).await.unwrap();
+            let frame = site.frame("select sum(threads(n)) from fed").await;
+            let query: BoxFuture<'_, Result<Vec<RecordBatch>>> = if streams {
+                let mut rows = stream_on(&site.cpu, frame, 1).await.unwrap();
                 assert!(futures::poll!(rows.next()).is_pending());
-                begun.await;
-                io.shutdown_background();
-                rows.try_collect::<Vec<_>>().await.unwrap_err()
+                Box::pin(rows.try_collect())
             } else {
-                let query = collect_on(&handle, frame);
-                begun.await;
-                io.shutdown_background();
-                query.await.unwrap_err()
-            }
+                Box::pin(collect_on(&site.cpu, frame))
+            };
+            site.until_it_computes();
+            site.lanes.io.shutdown_background();
+            query.await.unwrap_err()
         });
         let is_gone = lane_error(&error)
             .is_some_and(|error: &JoinError| error.kind() == JoinErrorKind::IoRuntimeGone);

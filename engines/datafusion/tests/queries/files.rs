@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use twolane::{Handle, Priority};
 use twolane_datafusion::{IoStore, collect_on, run_on, stream_on};
 
-use crate::setting::{Names, context, each, until};
-use crate::support::{Lanes, lanes, time_limit};
+use crate::setting::Site;
+use crate::support::lanes;
 
 /// Writes the numbers to a folder, by way of an [`IoStore`], and has them as the table `read`.
 fn write(
@@ -38,49 +38,45 @@ fn write(
     }
 }
 
+/// By the end it has read a part of the table.
 #[test]
-fn a_table_is_written_and_read() {
-    each(&[2], async |site| {
-        let folder = tempfile::tempdir().unwrap();
+fn a_table_is_written_and_read_and_the_end_of_the_io_runtime_is_an_error() {
+    let site = Site::new(4, |lane| lane);
+    let folder = tempfile::tempdir().unwrap();
+    let other = tokio::runtime::Runtime::new().unwrap();
+    other.block_on(async {
         let written = run_on(&site.cpu, write(site.context.clone(), &site.cpu, &folder));
         written.await.unwrap();
         let frame = site.frame("select count(*), sum(n) from read").await;
         let rows = collect_on(&site.cpu, frame).await.unwrap();
         let found = [0, 1].map(|n| rows[0].column(n).as_primitive::<Int64Type>().value(0));
         assert_eq!(found, [200_000, 199_999 * 100_000]);
+
+        let frame = site.frame("select threads(n) from read").await;
+        // It waits for its reader after the first batch.
+        let stream = stream_on(&site.cpu, frame, 1).await.unwrap();
+        site.until_it_computes();
+        site.lanes.io.shutdown_background();
+        stream.try_collect::<Vec<_>>().await.unwrap_err();
     });
 }
 
-/// It has read a part of the table by then.
-#[test]
-fn the_end_of_the_io_runtime_is_an_error() {
-    let _limit = time_limit();
-    let Lanes { cpu, io } = lanes(2);
+/// Has a job use the store of a folder that is empty.
+fn in_a_job<F>(work: impl FnOnce(IoStore<LocalFileSystem>) -> F)
+where
+    F: Future<Output = object_store::Result<()>> + Send + 'static,
+{
     let folder = tempfile::tempdir().unwrap();
-    let other = tokio::runtime::Runtime::new().unwrap();
-    let names = Names::default();
-    let (context, handle) = (context(4, &names), cpu.handle().clone());
-    other.block_on(async {
-        let written = run_on(&handle, write(context.clone(), &handle, &folder));
-        written.await.unwrap();
-        let frame = context.sql("select threads(n) from read").await;
-        // It waits for its reader after the first batch.
-        let stream = stream_on(&handle, frame.unwrap(), 1).await.unwrap();
-        until(|| !names.lock().unwrap().is_empty()).await;
-        io.shutdown_background();
-        stream.try_collect::<Vec<_>>().await.unwrap_err();
-    });
+    let lanes = lanes(1);
+    let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+    let work = work(IoStore::new(inner, lanes.cpu.handle()));
+    lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
 }
 
 /// Each call of the trait, through a store in a job.
 #[test]
 fn a_store_does_what_the_inner_one_does() {
-    let _limit = time_limit();
-    let folder = tempfile::tempdir().unwrap();
-    let lanes = lanes(1);
-    let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-    let store = IoStore::new(inner, lanes.cpu.handle());
-    let work = async move {
+    in_a_job(|store| async move {
         let [one, two, three] = ["d/one", "d/two", "d/three"].map(Path::from);
         store.put(&one, "0123456789".into()).await?;
         assert_eq!(store.get(&one).await?.bytes().await?, "0123456789");
@@ -106,21 +102,15 @@ fn a_store_does_what_the_inner_one_does() {
         store.delete(&one).await?;
         let gone = store.get(&one).await.unwrap_err();
         assert!(matches!(gone, object_store::Error::NotFound { .. }));
-        Ok::<_, object_store::Error>(())
-    };
-    lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
+        Ok(())
+    });
 }
 
 /// A hop for each MiB, and none for what is not read.
 #[test]
 fn files_are_read_in_large_pieces() {
-    let _limit = time_limit();
-    let folder = tempfile::tempdir().unwrap();
-    let lanes = lanes(1);
-    let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-    let store = IoStore::new(inner, lanes.cpu.handle());
-    let bytes: Vec<u8> = (0..5 << 19).map(|n: u32| (n >> 8) as u8).collect();
-    let work = async move {
+    in_a_job(|store| async move {
+        let bytes: Vec<u8> = (0..5 << 19).map(|n: u32| (n >> 8) as u8).collect();
         let path = Path::from("file");
         store.put(&path, bytes.clone().into()).await?;
         let pieces = store.get(&path).await?.into_stream();
@@ -135,16 +125,14 @@ fn files_are_read_in_large_pieces() {
         let head = store.get_opts(&path, options).await?;
         assert_eq!(head.meta.size, 5 << 19);
         assert_eq!(head.into_stream().count().await, 0);
-        Ok::<_, object_store::Error>(())
-    };
-    lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
+        Ok(())
+    });
 }
 
 /// Else the request handlers' `spawn_blocking` would have the weight of a query.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
-    let _limit = time_limit();
     let nice = || rustix::process::getpriority_process(None).unwrap();
     let of_io = nice();
     let folder = tempfile::tempdir().unwrap();

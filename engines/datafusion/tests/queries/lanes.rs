@@ -40,12 +40,16 @@ fn tasks_belong_to_their_query() {
 }
 
 #[test]
-fn errors_say_what_happened() {
+fn errors_say_what_happened_and_end_a_stream() {
     each(&[2], async |site| {
         let failing = site.frame("select failing(n) from numbers").await;
-        let failed = collect_on(&site.cpu, failing).await.unwrap_err();
+        let failed = collect_on(&site.cpu, failing.clone()).await.unwrap_err();
         let is_its_own = matches!(failed.find_root(), DataFusionError::Execution(_));
         assert!(is_its_own, "{failed:?}");
+        // DataFusion's own stream would go on, with an error for each batch.
+        let stream = stream_on(&site.cpu, failing, 1 << 20).await.unwrap();
+        let items = stream.collect::<Vec<_>>().await;
+        assert!(matches!(&items[..], [Err(_)]), "{items:?}");
 
         let broken = site.frame("select broken(n) from numbers").await;
         let stream = stream_on(&site.cpu, broken.clone(), 1 << 20).await.unwrap();
@@ -59,17 +63,6 @@ fn errors_say_what_happened() {
             let error = broken.unwrap_err();
             assert!(error.to_string().contains("a broken function"), "{error}");
         }
-    });
-}
-
-/// DataFusion's own would go on, with an error for each batch.
-#[test]
-fn a_stream_ends_with_its_first_error() {
-    each(&[1], async |site| {
-        let frame = site.frame("select failing(n) from numbers").await;
-        let stream = stream_on(&site.cpu, frame, 1 << 20).await.unwrap();
-        let items = stream.collect::<Vec<_>>().await;
-        assert!(matches!(&items[..], [Err(_)]), "{items:?}");
     });
 }
 

@@ -4,6 +4,8 @@ mod dropped;
 mod ends;
 mod fed;
 mod files;
+#[path = "../../../../tests/support/gate.rs"]
+mod gate;
 mod lanes;
 mod rule;
 mod setting;

@@ -47,7 +47,6 @@ async fn context(partitions: usize) -> SessionContext {
 
 #[test]
 fn the_rows_are_those_of_plain_datafusion() {
-    let _limit = time_limit();
     // Beside compilers on both cores, niced threads get a hundredth of a core, and unoptimized
     // queries run into the time limit.
     let lanes = lanes_with(2, |builder| builder.niceness(Niceness::off()));

@@ -8,11 +8,12 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::exec_err;
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use twolane::{Builder, Handle};
 
-use crate::support::{Lanes, lanes_with, thread_name, time_limit};
+use crate::support::wait::wait_until;
+use crate::support::{Lanes, lanes_with, thread_name};
 
 const ROWS: i64 = 200_000;
 const BATCH: i64 = 4_096;
@@ -27,9 +28,19 @@ pub const LONG: &str = "select v % 1000 as k, sum(threads(v)) \
 
 pub type Names = Arc<Mutex<BTreeSet<String>>>;
 
-/// A table `numbers`, a function `threads` that adds the thread's name to `names`, and one
-/// that panics, `broken`.
-pub fn context(partitions: usize, names: &Names) -> SessionContext {
+/// A function of one number.
+pub fn function(
+    name: &str,
+    volatility: Volatility,
+    f: impl Fn(&[ColumnarValue]) -> Result<ColumnarValue> + Send + Sync + 'static,
+) -> ScalarUDF {
+    let types = (vec![DataType::Int64], DataType::Int64);
+    create_udf(name, types.0, types.1, volatility, Arc::new(f))
+}
+
+/// A table `numbers`, a function `threads` that adds the thread's name to `names`, one that panics,
+/// `broken`, and one that fails.
+fn context(partitions: usize, names: &Names) -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(partitions);
     let context = SessionContext::new_with_config(config);
     let batch = |from: i64| {
@@ -46,19 +57,19 @@ pub fn context(partitions: usize, names: &Names) -> SessionContext {
     context.register_table("numbers", Arc::new(table)).unwrap();
 
     let names = names.clone();
-    let see = move |values: &[ColumnarValue]| {
+    let threads = function("threads", Volatility::Volatile, move |values| {
         names.lock().unwrap().insert(thread_name());
         Ok(values[0].clone())
-    };
-    let panics = |_: &[ColumnarValue]| -> Result<ColumnarValue> { panic!("a broken function") };
-    let fails = |_: &[ColumnarValue]| -> Result<ColumnarValue> { exec_err!("no such luck") };
-    let udf = |name, f| {
-        let types = (vec![DataType::Int64], DataType::Int64);
-        create_udf(name, types.0, types.1, Volatility::Volatile, f)
-    };
-    context.register_udf(udf("threads", Arc::new(see)));
-    context.register_udf(udf("broken", Arc::new(panics)));
-    context.register_udf(udf("failing", Arc::new(fails)));
+    });
+    let broken = function("broken", Volatility::Volatile, |_| {
+        panic!("a broken function")
+    });
+    let failing = function("failing", Volatility::Volatile, |_| {
+        exec_err!("no such luck")
+    });
+    for function in [threads, broken, failing] {
+        context.register_udf(function);
+    }
     context
 }
 
@@ -68,6 +79,8 @@ pub struct Site {
     pub cpu: Handle,
     pub context: SessionContext,
     pub names: Names,
+    /// How many the I/O runtime had before any query.
+    tasks: usize,
 }
 
 /// Runs the test with each number of partitions, on the I/O runtime of its lanes.
@@ -80,29 +93,33 @@ pub fn each_with(
     set: impl Fn(Builder) -> Builder,
     test: impl AsyncFn(&Site),
 ) {
-    let _limit = time_limit();
     for &partitions in partitions {
         println!("{partitions} partitions");
-        let lanes = lanes_with(2, &set);
-        let names = Names::default();
-        let site = Site {
-            cpu: lanes.cpu.handle().clone(),
-            context: context(partitions, &names),
-            names,
-            lanes,
-        };
+        let site = Site::new(partitions, &set);
         site.lanes.io.block_on(test(&site));
     }
 }
 
 impl Site {
+    pub fn new(partitions: usize, set: impl FnOnce(Builder) -> Builder) -> Self {
+        let lanes = lanes_with(2, set);
+        let names = Names::default();
+        Self {
+            cpu: lanes.cpu.handle().clone(),
+            context: context(partitions, &names),
+            names,
+            tasks: lanes.io.metrics().num_alive_tasks(),
+            lanes,
+        }
+    }
+
     pub async fn frame(&self, sql: &str) -> DataFrame {
         self.context.sql(sql).await.unwrap()
     }
 
     /// Waits until a query has called `threads`.
-    pub async fn until_it_computes(&self) {
-        until(|| !self.names.lock().unwrap().is_empty()).await;
+    pub fn until_it_computes(&self) {
+        wait_until(|| !self.names.lock().unwrap().is_empty());
     }
 
     /// All calls of `threads` since the last time, of which there are some, were on these threads.
@@ -113,16 +130,15 @@ impl Site {
         assert!(are && !names.is_empty(), "{names:?}");
     }
 
-    /// Waits until nothing is left of any query: no job, no task of the I/O runtime but so many,
-    /// and none that holds memory.
-    pub async fn until_quiet(&self, tasks: usize) {
-        until(|| {
+    /// Waits until nothing is left of any query: no job, no task of the I/O runtime, and none that
+    /// holds memory.
+    pub fn until_quiet(&self) {
+        wait_until(|| {
             let jobs = self.cpu.metrics();
             jobs.queued + jobs.running + jobs.suspended == 0
-        })
-        .await;
-        until(|| self.lanes.io.metrics().num_alive_tasks() <= tasks).await;
-        until(|| self.context.runtime_env().memory_pool.reserved() == 0).await;
+        });
+        wait_until(|| self.lanes.io.metrics().num_alive_tasks() <= self.tasks);
+        wait_until(|| self.context.runtime_env().memory_pool.reserved() == 0);
     }
 }
 
@@ -136,12 +152,5 @@ pub fn lane_error<E: std::error::Error + 'static>(error: &DataFusionError) -> Op
     match error {
         DataFusionError::External(error) => error.downcast_ref(),
         _ => None,
-    }
-}
-
-/// Waits, by Tokio's clock, until `is_so`. The test's time limit ends it otherwise.
-pub async fn until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
 }

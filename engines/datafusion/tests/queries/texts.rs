@@ -1,20 +1,18 @@
 //! Queries from their texts.
 
-use std::cell::OnceCell;
-use std::sync::{Arc, Mutex, mpsc};
 use std::time::Instant;
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
-use datafusion::prelude::SessionContext;
+use datafusion::logical_expr::Volatility;
 use futures::TryStreamExt;
 use twolane::Priority;
 use twolane_datafusion::{collect_on, is_unavailable, sql_on, sql_with_options_on};
 
-use crate::setting::{GROUPS, each, each_with, rows, until};
+use crate::gate::{Gate, gate};
+use crate::setting::{GROUPS, Site, each, each_with, function, rows};
 use crate::support::thread_name;
+use crate::support::wait::wait_until;
 
 #[test]
 fn a_text_is_one_job() {
@@ -28,22 +26,25 @@ fn a_text_is_one_job() {
         let batches: Vec<_> = stream.try_collect().await.unwrap();
         assert_eq!(rows(&batches), 1_000);
         site.assert_computed_on("cpu-");
-        until(|| cpu.metrics().completed == 1).await;
+        wait_until(|| cpu.metrics().completed == 1);
         assert_eq!(cpu.metrics().submitted, 1);
     });
 }
 
 #[test]
-fn what_changes_something_is_refused_by_default() {
+fn what_is_no_query_is_refused_by_default() {
     each(&[1], async |site| {
         let (cpu, context) = (&site.cpu, &site.context);
         let create = "create table t as values (1), (2)";
+        let explain = "explain select 1";
         for sql in [
             create,
             "drop table numbers",
             "insert into numbers values (1)",
             "copy numbers to '/tmp/never.csv'",
             "set datafusion.execution.batch_size = 1",
+            explain,
+            "explain analyze verbose select 1",
         ] {
             let refused = sql_on(cpu, context, sql, 1).await.err().unwrap();
             assert!(matches!(refused, DataFusionError::Plan(_)), "{refused:?}");
@@ -52,9 +53,10 @@ fn what_changes_something_is_refused_by_default() {
         assert!(!context.table_exist("t").unwrap());
         assert!(context.table_exist("numbers").unwrap());
 
-        let all = SQLOptions::new();
-        let created = sql_with_options_on(cpu, context, create, all, 1).await;
-        created.unwrap().try_collect::<Vec<_>>().await.unwrap();
+        for sql in [create, explain] {
+            let allowed = sql_with_options_on(cpu, context, sql, SQLOptions::new(), 1).await;
+            allowed.unwrap().try_collect::<Vec<_>>().await.unwrap();
+        }
         let read = sql_on(cpu, context, "select * from t", 1).await.unwrap();
         assert_eq!(rows(&read.try_collect::<Vec<_>>().await.unwrap()), 2);
     });
@@ -88,27 +90,18 @@ fn errors_say_what_happened() {
     });
 }
 
-/// Has the session a function that DataFusion calls while it plans: it tells where, and returns once
-/// the sender is gone.
-fn with_stuck(context: &SessionContext) -> (mpsc::Receiver<String>, mpsc::Sender<()>) {
-    let (begins, began) = mpsc::channel();
-    let (let_go, wait) = mpsc::channel::<()>();
-    let wait = Mutex::new(wait);
-    let stuck = move |values: &[ColumnarValue]| {
-        begins.send(thread_name()).unwrap();
-        let _ = wait.lock().unwrap().recv();
+/// Has the session a function that DataFusion calls while it plans: it adds the thread's name to
+/// `names`, and stays until the gate opens.
+fn with_stuck(site: &Site) -> Gate {
+    let (gate, stay) = gate();
+    let names = site.names.clone();
+    let stuck = function("stuck", Volatility::Immutable, move |values| {
+        names.lock().unwrap().insert(thread_name());
+        stay();
         Ok(values[0].clone())
-    };
-    let types = (vec![DataType::Int64], DataType::Int64);
-    let stuck = create_udf(
-        "stuck",
-        types.0,
-        types.1,
-        Volatility::Immutable,
-        Arc::new(stuck),
-    );
-    context.register_udf(stuck);
-    (began, let_go)
+    });
+    site.context.register_udf(stuck);
+    gate
 }
 
 const STUCK: &str = "select stuck(1)";
@@ -120,16 +113,14 @@ fn a_text_that_is_planned_for_long_takes_a_thread_of_low() {
     let set = |lane: twolane::Builder| lane.queue_limit(Priority::Normal, 1);
     each_with(&[2], set, async |site| {
         let (cpu, context) = (&site.cpu, &site.context);
-        let (began, let_go) = with_stuck(context);
+        let gate = with_stuck(site);
         let planning = sql_on(cpu, context, STUCK, 1);
-        let thread = OnceCell::new();
-        until(|| began.try_recv().is_ok_and(|it| thread.set(it).is_ok())).await;
-        assert!(thread.get().unwrap().starts_with("cpu-low-"));
+        gate.is_reached();
+        site.assert_computed_on("cpu-low-");
         drop(planning);
-        until(|| cpu.metrics().permits_in_use == 0).await;
+        wait_until(|| cpu.metrics().permits_in_use == 0);
         let other = sql_on(cpu, context, GROUPS, 1).await.unwrap();
         assert_eq!(rows(&other.try_collect::<Vec<_>>().await.unwrap()), 1_000);
-        drop(let_go);
     });
 }
 
@@ -140,19 +131,21 @@ fn a_text_that_waits_for_its_turn_can_be_dropped() {
         let (cpu, context) = (&site.cpu, &site.context);
         let low = cpu.with_priority(Priority::Low);
         let running = sql_on(cpu, context, GROUPS, 1).await.unwrap();
-        let (began, let_go) = with_stuck(context);
+        let gate = with_stuck(site);
         let planning = [(); 2].map(|()| sql_on(cpu, context, STUCK, 1));
-        until(|| low.metrics().running == 2 && began.try_recv().is_ok()).await;
+        for _ in &planning {
+            gate.is_reached();
+        }
         let waits = sql_on(cpu, context, "select 1", 1);
-        until(|| low.metrics().queued == 1).await;
+        wait_until(|| low.metrics().queued == 1);
         // What is planned goes on, and so do other jobs.
         assert_eq!(rows(&running.try_collect::<Vec<_>>().await.unwrap()), 1_000);
         assert_eq!(cpu.spawn_cpu(|| 1).await.unwrap(), 1);
         drop(waits);
-        drop(let_go);
+        drop(gate);
         for planned in planning {
             planned.await.unwrap();
         }
-        until(|| low.metrics().queued == 0 && low.metrics().cancelled == 1).await;
+        wait_until(|| low.metrics().queued == 0 && low.metrics().cancelled == 1);
     });
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use calls::Calls;
 use object_store::ObjectStore;
 use object_store::client::ReqwestConnector;
-use support::{Lanes, lanes, time_limit};
+use support::{Lanes, lanes};
 use tokio::runtime::Handle;
 use twolane::io::IoConnector;
 use twolane_s3::engine::contender::store_builder;
@@ -101,7 +101,6 @@ macro_rules! version {
 
             #[test]
             fn its_compactions_compute_on_the_lane_and_its_flushes_where_it_was_opened() {
-                let _limit = time_limit();
                 let site = site();
                 site.lanes.io.block_on(async {
                     let io = Handle::current();
@@ -117,7 +116,6 @@ macro_rules! version {
 
             #[test]
             fn all_of_it_computes_on_the_lane_if_it_is_opened_there() {
-                let _limit = time_limit();
                 let site = site();
                 site.lanes.io.block_on(async {
                     let db = open(&site, &site.lane(), site.lane()).await;

@@ -2,17 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
+use std::time::Instant;
 
-use futures::future::pending;
 use tokio::sync::oneshot;
 use twolane_core::{Builder, Priority};
 use twolane_vortex::on_lane;
-use vortex::io::runtime::Handle;
+use vortex::io::runtime::{Handle, Task};
 use vortex::io::session::RuntimeSessionExt;
 use vortex::session::VortexSession;
 
-use crate::limit::{thread_name, time_limit};
-use crate::setting::{Lanes, lanes};
+use crate::support::{Dropped, Lanes, lanes_with, lasts, thread_name};
 
 /// The runtime of a session on lanes.
 fn with_runtime(test: impl FnOnce(&Lanes, &Handle)) {
@@ -21,8 +20,7 @@ fn with_runtime(test: impl FnOnce(&Lanes, &Handle)) {
 
 /// The session is kept, since it keeps the runtime.
 fn with_settings(set: impl FnOnce(Builder) -> Builder, test: impl FnOnce(&Lanes, &Handle)) {
-    let _limit = time_limit();
-    let lanes = lanes(set);
+    let lanes = lanes_with(2, set);
     let session = lanes.session();
     test(&lanes, &session.handle());
 }
@@ -63,45 +61,29 @@ fn blocking_closures_leave_the_io_workers_alone() {
     });
 }
 
-struct Dropped(Option<oneshot::Sender<()>>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        let _ = self.0.take().unwrap().send(());
+fn spawn_on_either(
+    handle: &Handle,
+    on_io: bool,
+    future: impl Future<Output = ()> + Send + 'static,
+) -> Task<()> {
+    match on_io {
+        true => handle.spawn_io(future),
+        false => handle.spawn(future),
     }
-}
-
-/// A future that has no end, and a receiver that hears of its first poll, and of its drop.
-fn endless() -> (
-    impl Future<Output = ()> + Send + 'static,
-    oneshot::Receiver<()>,
-    oneshot::Receiver<()>,
-) {
-    let (started, has_started) = oneshot::channel();
-    let (dropped, is_dropped) = oneshot::channel();
-    let future = async move {
-        let _dropped = Dropped(Some(dropped));
-        started.send(()).unwrap();
-        pending::<()>().await;
-    };
-    (future, has_started, is_dropped)
 }
 
 #[test]
 fn a_dropped_task_is_aborted() {
     with_runtime(|lanes, handle| {
         for on_io in [false, true] {
-            let (future, has_started, is_dropped) = endless();
-            let task = if on_io {
-                handle.spawn_io(future)
-            } else {
-                handle.spawn(future)
-            };
-            lanes.io.block_on(has_started).unwrap();
+            let (dropped, is_dropped) = mpsc::channel();
+            let (future, polled) = lasts(Dropped(dropped));
+            let task = spawn_on_either(handle, on_io, future);
+            polled.recv().unwrap();
             drop(task);
-            lanes.io.block_on(is_dropped).unwrap();
+            is_dropped.recv().unwrap();
         }
-        lanes.io.block_on(lanes.until_jobs(0));
+        lanes.until_jobs(0);
     });
 }
 
@@ -117,7 +99,7 @@ fn a_dropped_closure_never_runs_if_it_was_queued() {
             drop(handle.spawn_cpu(move || run.store(true, SeqCst)));
             drop(let_go);
             assert!(lanes.io.block_on(busy));
-            lanes.io.block_on(lanes.until_jobs(0));
+            lanes.until_jobs(0);
             assert!(!has_run.load(SeqCst));
             assert_eq!(lanes.cpu.handle().metrics().cancelled, 1);
         },
@@ -128,29 +110,18 @@ fn a_dropped_closure_never_runs_if_it_was_queued() {
 #[test]
 fn a_detached_future_goes_on() {
     with_runtime(|lanes, handle| {
-        let (let_go, wait) = (0..2)
-            .map(|_| oneshot::channel::<()>())
-            .unzip::<_, _, Vec<_>, Vec<_>>();
-        let (done, finished) = mpsc::channel();
-        for (n, wait) in wait.into_iter().enumerate() {
-            let done = done.clone();
+        for on_io in [false, true] {
+            let (let_go, wait) = oneshot::channel::<()>();
+            let (done, finished) = mpsc::channel();
             let future = async move {
                 wait.await.unwrap();
                 done.send(()).unwrap();
             };
-            if n == 0 {
-                handle.spawn(future).detach();
-            } else {
-                handle.spawn_io(future).detach();
-            }
-        }
-        for let_go in let_go {
+            spawn_on_either(handle, on_io, future).detach();
             let_go.send(()).unwrap();
-        }
-        for _ in 0..2 {
             finished.recv().unwrap();
         }
-        lanes.io.block_on(lanes.until_jobs(0));
+        lanes.until_jobs(0);
     });
 }
 
@@ -175,28 +146,20 @@ fn a_panic_goes_to_the_awaiter() {
     });
 }
 
-/// Of vortex's own jobs none is refused for a full queue.
+/// Of vortex's own jobs none is refused for a full queue, and a session outlives the request whose
+/// handle it got.
 #[test]
-fn spawns_need_no_permit() {
+fn spawns_need_no_permit_and_have_no_deadline() {
     with_settings(
         |builder| builder.queue_limit(Priority::Normal, 1),
-        |lanes, handle| {
+        |lanes, _| {
             let _permit = lanes.cpu.handle().try_reserve().unwrap();
-            assert_eq!(lanes.io.block_on(handle.spawn_cpu(|| 42)), 42);
-            assert_eq!(lanes.io.block_on(handle.spawn(async { 42 })), 42);
+            let late = lanes.cpu.handle().with_deadline(Instant::now());
+            let session = on_lane(VortexSession::empty(), &late);
+            assert_eq!(lanes.io.block_on(session.handle().spawn_cpu(|| 42)), 42);
+            assert_eq!(lanes.io.block_on(session.handle().spawn(async { 42 })), 42);
         },
     );
-}
-
-/// A session outlives the request whose handle it got.
-#[test]
-fn spawns_have_no_deadline() {
-    with_runtime(|lanes, _| {
-        let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
-        let session = on_lane(VortexSession::empty(), &late);
-        assert_eq!(lanes.io.block_on(session.handle().spawn_cpu(|| 42)), 42);
-        assert_eq!(lanes.io.block_on(session.handle().spawn(async { 42 })), 42);
-    });
 }
 
 #[test]

@@ -2,7 +2,12 @@
 
 mod contract;
 mod ends;
-#[path = "../../../../crates/core/tests/support/limit.rs"]
-mod limit;
 mod places;
+#[path = "../../../../lab/s3/src/seen.rs"]
+mod seen;
 mod setting;
+#[path = "../../../../crates/core/tests/support/mod.rs"]
+mod support;
+
+/// Of `seen.rs`, which tests with another version share.
+use ::object_store;

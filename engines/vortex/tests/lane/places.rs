@@ -9,16 +9,15 @@ use vortex::array::{ArrayRef, Canonical, IntoArray, VortexSessionExecute};
 use vortex::expr::{gt_eq, lit};
 use vortex::file::OpenOptionsSessionExt;
 
-use crate::limit::time_limit;
-use crate::setting::{Names, ROWS, Seen, Store, file, lanes, numbers, open, write};
+use crate::setting::{Decoder, Names, ROWS, decode, file, numbers, open, store, write};
+use crate::support::lanes;
 
 /// The reader is on the I/O runtime, as a handler is: the splits are jobs all the same.
 #[test]
 fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
-    let (session, store) = (lanes.session(), Store::with_file());
-    let seen = Seen::default();
+    let lanes = lanes(2);
+    let (session, store) = (lanes.session(), store());
+    let seen = Decoder::default();
     let (own, functions) = (store.clone(), seen.clone());
     let handler = async move {
         let file = open(&session, &own).await.unwrap();
@@ -30,11 +29,7 @@ fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
             .unwrap()
             .with_filter(in_filter)
             .with_projection(projection);
-        let decode = move |array: ArrayRef| {
-            let mut ctx = session.create_execution_ctx();
-            Ok(array.execute::<Canonical>(&mut ctx)?.into_array())
-        };
-        let scan = scan.map(decode).into_stream().unwrap();
+        let scan = scan.map(decode(session)).into_stream().unwrap();
         let parts: Vec<ArrayRef> = scan.try_collect().await.unwrap();
         parts.iter().map(ArrayRef::len).sum::<usize>()
     };
@@ -42,8 +37,8 @@ fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
     let expected = numbers_from(1 << 19);
     assert_eq!(rows, expected);
     assert_eq!(seen.names.seen(), ["cpu"]);
-    assert_eq!(store.requests(), ["io"]);
-    assert_eq!(store.heads(), ["io"]);
+    assert_eq!(store.by.data.seen(), ["io"]);
+    assert_eq!(store.by.heads.seen(), ["io"]);
     let jobs = lanes.cpu.handle().metrics();
     assert_eq!(jobs.panicked + jobs.rejected, 0, "{jobs:?}");
 }
@@ -56,9 +51,8 @@ fn numbers_from(least: u64) -> usize {
 /// What a scan without `map` yields is decoded by its reader: the crate says so.
 #[test]
 fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
-    let (session, store, seen) = (lanes.session(), Store::with_file(), Seen::default());
+    let lanes = lanes(2);
+    let (session, store, seen) = (lanes.session(), store(), Decoder::default());
     let functions = seen.clone();
     let handler = async move {
         let file = open(&session, &store).await.unwrap();
@@ -76,9 +70,8 @@ fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
 
 #[test]
 fn run_on_computes_all_of_it_on_the_lane() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
-    let (session, store, seen) = (lanes.session(), Store::with_file(), Seen::default());
+    let lanes = lanes(2);
+    let (session, store, seen) = (lanes.session(), store(), Decoder::default());
     let (own, functions) = (store.clone(), seen.clone());
     let operation = async move {
         let file = open(&session, &own).await?;
@@ -91,17 +84,16 @@ fn run_on_computes_all_of_it_on_the_lane() {
     let rows = run_on(lanes.cpu.handle(), operation);
     assert_eq!(lanes.io.block_on(rows).unwrap() as u64, ROWS);
     assert_eq!(seen.names.seen(), ["cpu"]);
-    assert_eq!(store.requests(), ["io"]);
+    assert_eq!(store.by.data.seen(), ["io"]);
     // The one request that vortex does not spawn: a client that wants to be polled in time
     // has to be built with `IoConnector`.
-    assert_eq!(store.heads(), ["cpu"]);
+    assert_eq!(store.by.heads.seen(), ["cpu"]);
 }
 
 #[test]
 fn stream_on_polls_the_scan_on_the_lane() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
-    let (session, store) = (lanes.session(), Store::with_file());
+    let lanes = lanes(2);
+    let (session, store) = (lanes.session(), store());
     let polls = Names::default();
     let (own, seen) = (store.clone(), polls.clone());
     let cpu = lanes.cpu.handle().clone();
@@ -117,16 +109,15 @@ fn stream_on_polls_the_scan_on_the_lane() {
         assert_eq!(rows, ROWS);
     });
     assert_eq!(polls.seen(), ["cpu"]);
-    assert_eq!(store.requests(), ["io"]);
+    assert_eq!(store.by.data.seen(), ["io"]);
 }
 
 /// A writer's input is pulled, executed and compressed on the lane, and its bytes are written by
 /// the future that awaits it.
 #[test]
 fn a_writer_compresses_on_the_lane() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
-    let (session, seen) = (lanes.session(), Seen::default());
+    let lanes = lanes(2);
+    let (session, seen) = (lanes.session(), Decoder::default());
     let functions = seen.clone();
     let handler = async move {
         let lazy = ScalarFnArray::try_new(functions.bind(EmptyOptions), [numbers()]);
@@ -139,8 +130,7 @@ fn a_writer_compresses_on_the_lane() {
 /// By `spawn_blocking_io`, whose threads `contract.rs` sees.
 #[test]
 fn a_local_file_is_read() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
+    let lanes = lanes(2);
     let session = lanes.session();
     let path = std::env::temp_dir().join(format!("twolane-vortex-{}", std::process::id()));
     std::fs::write(&path, file()).unwrap();
@@ -157,9 +147,8 @@ fn a_local_file_is_read() {
 /// Files and streams keep what they need of it.
 #[test]
 fn a_scan_outlives_its_session() {
-    let _limit = time_limit();
-    let lanes = lanes(|builder| builder);
-    let (session, store) = (lanes.session(), Store::with_file());
+    let lanes = lanes(2);
+    let (session, store) = (lanes.session(), store());
     lanes.io.block_on(async move {
         let file = open(&session, &store).await.unwrap();
         drop((session, store));

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use twolane_clients::BoxError;
+use twolane_clients::clock::Work;
 use twolane_clients::lanes::{CPU_THREADS, Lanes, Side};
 use twolane_clients::rows::{self, Ask, Client, Make, Mark, World};
 use twolane_clients::servers::{Kind, Server};
 use twolane_clients::trial::JOB;
 
-use crate::gate::Gate;
+use crate::gate::gate;
 use crate::servers::{own, server};
 use crate::support::time_limit;
 
@@ -50,27 +51,27 @@ fn is_kafka(client: &Client) -> bool {
     client.server == Some(Kind::Kafka)
 }
 
-#[test]
-fn cold() {
-    for case in cases(|client| !is_kafka(client)) {
-        case.run(case.server.map(server), false, all_are_answered);
+fn all_are_answered_by(of: fn(&Client) -> bool, warm: bool) {
+    for case in cases(of) {
+        case.run(case.server.map(server), warm, all_are_answered);
     }
 }
 
 #[test]
+fn cold() {
+    all_are_answered_by(|client| !is_kafka(client), false);
+}
+
+#[test]
 fn warm() {
-    for case in cases(|client| !is_kafka(client)) {
-        case.run(case.server.map(server), true, all_are_answered);
-    }
+    all_are_answered_by(|client| !is_kafka(client), true);
 }
 
 /// Apart from the others, for machines without Java.
 #[test]
 fn kafka() {
-    for case in cases(is_kafka) {
-        case.run(case.server.map(server), false, all_are_answered);
-        case.run(case.server.map(server), true, all_are_answered);
-    }
+    all_are_answered_by(is_kafka, false);
+    all_are_answered_by(is_kafka, true);
 }
 
 /// The first requests may find that their connection is gone; others find a new one.
@@ -109,7 +110,8 @@ impl Case {
         let _limit = time_limit();
         eprintln!("{}", self.name);
         let lanes = Lanes::start(Side::Twolane).unwrap();
-        let (gate, work) = Gate::closed();
+        let (gate, stay) = gate();
+        let work = Work::new(move |_| stay());
         let world = World {
             address: server.map_or(([127, 0, 0, 1], 0).into(), |server| server.address()),
             cpu: lanes.cpu(),
@@ -123,7 +125,7 @@ impl Case {
                 answer.unwrap().unwrap();
             }
         }
-        let job = async |ask: Ask, work: twolane_clients::clock::Work| {
+        let job = async |ask: Ask, work: Work| {
             if !ask().await?.computed {
                 work.of(JOB);
             }
@@ -131,9 +133,11 @@ impl Case {
         };
         let jobs = (0..self.jobs).map(|_| lanes.cpu().spawn(job(ready.job.clone(), work.clone())));
         let jobs: Vec<_> = jobs.collect();
-        gate.wait_for(CPU_THREADS);
+        for _ in 0..CPU_THREADS {
+            gate.is_reached();
+        }
         lanes.io.block_on(ask(&ready.request));
-        gate.open();
+        drop(gate);
         for job in lanes.io.block_on(join_all(jobs)) {
             // A cut may have ended its request; nothing else may.
             let _ = job.unwrap();

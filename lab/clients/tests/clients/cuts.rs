@@ -1,10 +1,10 @@
 //! The server cuts its connections, and a job is the first to ask again.
 
+use twolane_clients::clock::Work;
 use twolane_clients::lanes::{Lanes, Side};
 use twolane_clients::rows::{self, Mark, World};
 use twolane_clients::servers::Kind;
 
-use crate::gate::Gate;
 use crate::servers::own;
 use crate::support::time_limit;
 
@@ -21,11 +21,10 @@ fn a_connection_manager_reconnects_for_a_job() {
         let _limit = time_limit();
         let server = own(Kind::Redis);
         let lanes = Lanes::start(Side::Twolane).unwrap();
-        let (_gate, work) = Gate::closed();
         let world = World {
             address: server.address(),
             cpu: lanes.cpu(),
-            work,
+            work: Work::new(|_| ()),
         };
         let ready = lanes.io.block_on(lanes.io.spawn((way.make)(world)));
         let ready = ready.unwrap().unwrap();

@@ -5,12 +5,13 @@
 
 #[path = "../../../../crates/core/tests/support/dice.rs"]
 mod dice;
+#[path = "../../../../tests/support/gate.rs"]
+mod gate;
 #[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 mod busy_lane;
 mod cuts;
-mod gate;
 mod pool;
 mod report;
 mod servers;

@@ -16,7 +16,7 @@ use twolane_clients::{BoxError, sql};
 
 use crate::dice::Dice;
 use crate::servers::server;
-use crate::support::{Lanes, cpu_lane, lanes, time_limit};
+use crate::support::{Lanes, cpu_lane, lanes};
 
 const CONNECTIONS: u32 = 5;
 const JOBS: usize = 1_000;
@@ -28,7 +28,6 @@ type JobTask = Task<Result<(), BoxError>>;
 #[test]
 fn all_connections_come_back() {
     let mut dice = Dice::from_environment();
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(2);
     let pool = io.block_on(pool());
     io.block_on(cpu.shutdown());

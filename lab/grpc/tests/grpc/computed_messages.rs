@@ -29,18 +29,28 @@ fn messages_arrive_whole_and_end_as_such() {
     });
 }
 
+/// And other calls go on: an abort resets one stream of the connection.
 #[test]
 fn a_panic_on_the_lane_is_an_error_at_both_ends() {
     each_call(|service, Lanes { cpu, io: _io }, call| {
+        let client = service.client(&cpu);
+        let (finish, rest) = three_then(|last| last);
+        let other = cpu.spawn(send(client.clone(), call, computed(&cpu, rest)));
+        service.has_read(3);
         let (go_on, messages) = three_then(|()| panic!("no such row"));
-        let messages = computed(&cpu, messages);
-        let sent = cpu.spawn(send(service.client(&cpu), call, messages));
+        let sent = cpu.spawn(send(client.clone(), call, computed(&cpu, messages)));
         service.has_read(3);
         go_on.send(()).unwrap();
+        assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
         let status = sent.wait().unwrap().unwrap_err();
         assert!(status.message().contains("no such row"), "{status:?}");
         assert!(source::<BridgeError>(&status).is_panic());
-        assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
+        let message = Bytes::from("echo");
+        let echo = cpu.spawn(grpc::call(client.clone(), "/test/echo", message.clone()));
+        assert_eq!(echo.wait().unwrap().unwrap(), message);
+        finish.send(Bytes::from("4")).unwrap();
+        other.wait().unwrap().unwrap();
+        assert_eq!(service.end(), Seen::Whole(4));
     });
 }
 
@@ -97,28 +107,5 @@ fn an_error_of_the_messages_themselves_arrives_as_that_status() {
         assert_eq!(status.code(), Code::DataLoss);
         assert_eq!(status.message(), "page 7 is torn");
         assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
-    });
-}
-
-/// An abort resets one stream of the connection.
-#[test]
-fn other_calls_of_the_connection_go_on() {
-    each_call(|service, Lanes { cpu, io: _io }, call| {
-        let client = service.client(&cpu);
-        let (finish, rest) = three_then(|last| last);
-        let other = cpu.spawn(send(client.clone(), call, computed(&cpu, rest)));
-        service.has_read(3);
-        let (go_on, messages) = three_then(|()| panic!("no such row"));
-        let sent = cpu.spawn(send(client.clone(), call, computed(&cpu, messages)));
-        service.has_read(3);
-        go_on.send(()).unwrap();
-        assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
-        sent.wait().unwrap().unwrap_err();
-        let message = Bytes::from("echo");
-        let echo = cpu.spawn(grpc::call(client.clone(), "/test/echo", message.clone()));
-        assert_eq!(echo.wait().unwrap().unwrap(), message);
-        finish.send(Bytes::from("4")).unwrap();
-        other.wait().unwrap().unwrap();
-        assert_eq!(service.end(), Seen::Whole(4));
     });
 }

@@ -11,12 +11,11 @@ use twolane::{Priority, in_cpu_context};
 use twolane_grpc as grpc;
 
 use crate::server::Server;
-use crate::support::{lanes, lanes_with, thread_name, time_limit};
+use crate::support::{lanes, lanes_with, thread_name};
 
 /// tonic makes its connections, and serves them, in tasks of its own.
 #[test]
 fn a_channel_that_is_made_on_the_lane_has_its_connection_on_the_io_lane() {
-    let _limit = time_limit();
     let echo = grpc::unary(|message| async { Ok(message) });
     let server = Server::start(Router::new().route("/test/echo", echo));
     let lanes = lanes(1);
@@ -35,7 +34,6 @@ fn a_channel_that_is_made_on_the_lane_has_its_connection_on_the_io_lane() {
 /// so it needs no permit.
 #[test]
 fn a_buffered_service_is_called_on_the_lane() {
-    let _limit = time_limit();
     let lanes = lanes_with(1, |lane| lane.queue_limit(Priority::Normal, 1));
     let computes = service_fn(|n: u64| {
         let product = (1..=n).product::<u64>();

@@ -2,7 +2,6 @@
 //! a CPU job as they do without the layer; and if the I/O lane ends them, the
 //! status tells the reason.
 
-use std::error::Error as _;
 use std::sync::mpsc;
 use std::thread;
 
@@ -18,8 +17,9 @@ use twolane::{CpuRuntime, JoinError, JoinErrorKind};
 use twolane_grpc as grpc;
 
 use crate::server::Server;
+use crate::service::source;
 use crate::stepped::wait;
-use crate::support::{Lanes, Stuck, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 
 /// A channel as a job would make it: its tasks belong to the I/O lane.
 pub(crate) fn channel(cpu: &CpuRuntime, url: String) -> Channel {
@@ -44,15 +44,12 @@ fn service() -> Server {
         let end = stream::iter([Err(Status::data_loss("a page is torn"))]);
         numbers(message[0]).chain(end).boxed()
     });
-    let stalled =
-        grpc::server_streaming(|message| numbers(message[0]).chain(stream::pending()).boxed());
     Server::start(
         Router::new()
             .route("/test/echo", echo)
             .route("/test/missing", missing)
             .route("/test/count", count)
-            .route("/test/torn", torn)
-            .route("/test/stalled", stalled),
+            .route("/test/torn", torn),
     )
 }
 
@@ -63,23 +60,19 @@ async fn read(
     n: u8,
 ) -> (Vec<u8>, Result<(), Status>) {
     let mut items = Vec::new();
-    let called = grpc::stream(service, path, Bytes::from(vec![n])).await;
-    let mut answers = match called {
-        Ok(answers) => answers,
-        Err(status) => return (items, Err(status)),
-    };
-    loop {
-        match answers.message().await {
-            Ok(Some(item)) => items.push(item[0]),
-            Ok(None) => return (items, Ok(())),
-            Err(status) => return (items, Err(status)),
+    let read = async {
+        let mut answers = grpc::stream(service, path, Bytes::from(vec![n])).await?;
+        while let Some(item) = answers.message().await? {
+            items.push(item[0]);
         }
-    }
+        Ok(())
+    };
+    let end = read.await;
+    (items, end)
 }
 
 #[test]
 fn calls_and_streams_come_whole() {
-    let _limit = time_limit();
     let server = service();
     let Lanes { cpu, io: _io } = lanes(1);
     let service = layered(&cpu, &server);
@@ -95,7 +88,6 @@ fn calls_and_streams_come_whole() {
 /// Of a call it is in the head, of a stream in the trailers.
 #[test]
 fn the_server_s_status_arrives_as_that_status() {
-    let _limit = time_limit();
     let server = service();
     let Lanes { cpu, io: _io } = lanes(1);
     let service = layered(&cpu, &server);
@@ -114,7 +106,6 @@ fn the_server_s_status_arrives_as_that_status() {
 /// tonic finds out by looking for its own error among the sources.
 #[test]
 fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
-    let _limit = time_limit();
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
@@ -132,59 +123,26 @@ fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
     assert_eq!(status.message(), bare.message());
 }
 
-/// The answers are on this side before the job asks for the first: the server
-/// has nothing left to send while the lane's only thread is taken.
+/// Of a stream that was cut short, of a call without an answer, and of one that comes later.
 #[test]
-fn a_stream_is_read_ahead_while_the_lane_is_busy() {
-    const CHUNK: usize = 64 * 1024;
-    const CHUNKS: usize = (24 << 20) / CHUNK;
-    let _limit = time_limit();
-    let (sent, all_sent) = mpsc::channel();
-    let (go, may_send) = tokio::sync::watch::channel(false);
-    let dump = grpc::server_streaming(move |_| {
-        let (sent, mut may_send) = (sent.clone(), may_send.clone());
-        let begin = async move { may_send.wait_for(|go| *go).await.is_ok() };
-        let chunks = stream::iter(0..CHUNKS).map(|_| Ok(Bytes::from(vec![7; CHUNK])));
-        let end = stream::once(async move { sent.send(()).unwrap() });
-        let quiet = stream::once(begin).filter_map(|_| async { None });
-        let end = end.filter_map(|()| async { None });
-        quiet.chain(chunks).chain(end).boxed()
+fn a_status_tells_that_the_io_lane_ended() {
+    let (asked, requests) = mpsc::channel();
+    let silent = grpc::unary(move |_| {
+        asked.send(()).unwrap();
+        std::future::pending()
     });
-    let server = Server::start(Router::new().route("/test/dump", dump));
-    let Lanes { cpu, io: _io } = lanes(1);
-    let handle = cpu.handle().clone();
-    let layer = IoLayer::new(&handle).body_limit(32 << 20);
-    let service = layer.layer(channel(&cpu, server.url("")));
-    let called = cpu.spawn(grpc::stream(service, "/test/dump", Bytes::new()));
-    let mut answers = called.wait().unwrap().unwrap();
-    let (stuck, let_go) = Stuck::start(&handle).split();
-    go.send_replace(true);
-    all_sent.recv().unwrap();
-    let_go.send(()).unwrap();
-    stuck.wait().unwrap();
-    let count = cpu.spawn(async move {
-        let mut bytes = 0;
-        while let Some(chunk) = answers.message().await.unwrap() {
-            bytes += chunk.len();
-        }
-        bytes
-    });
-    assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS);
-}
-
-#[test]
-fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
-    let _limit = time_limit();
-    let server = service();
+    let two = grpc::server_streaming(|_| numbers(2).chain(stream::pending()).boxed());
+    let router = Router::new().route("/test/silent", silent);
+    let server = Server::start(router.route("/test/two", two));
     let Lanes { cpu, io } = lanes(1);
     let service = layered(&cpu, &server);
+    let ask = || grpc::call(service.clone(), "/test/silent", Bytes::new());
     let (two_are_read, ready) = mpsc::channel();
-    // Not in a job: the lane ends with its I/O runtime.
+    // Not in jobs: the lane ends with its I/O runtime.
+    let streamed = grpc::stream(service.clone(), "/test/two", Bytes::new());
     let reader = thread::spawn(|| {
         wait(async move {
-            let two = Bytes::from(vec![2]);
-            let answers = grpc::stream(service, "/test/stalled", two).await;
-            let mut answers = answers.unwrap();
+            let mut answers = streamed.await.unwrap();
             for n in 0..2 {
                 assert_eq!(answers.message().await.unwrap().unwrap(), vec![n]);
             }
@@ -192,40 +150,21 @@ fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
             answers.message().await
         })
     });
+    let asks = ask();
+    let asks = thread::spawn(|| wait(asks));
     ready.recv().unwrap();
+    requests.recv().unwrap();
     drop(io);
     let status = reader.join().unwrap().unwrap_err();
     assert!(
         status.message().contains("the I/O lane stopped"),
         "{status:?}"
     );
-    let cause = status.source().unwrap();
-    assert!(cause.is::<BridgeError>(), "{cause:?}");
-}
-
-#[test]
-fn a_call_whose_io_lane_ends_gives_a_status_that_names_it() {
-    let _limit = time_limit();
-    let (asked, requests) = mpsc::channel();
-    let silent = grpc::unary(move |_| {
-        asked.send(()).unwrap();
-        std::future::pending()
-    });
-    let server = Server::start(Router::new().route("/test/silent", silent));
-    let Lanes { cpu, io } = lanes(1);
-    let service = layered(&cpu, &server);
-    let call = grpc::call(service.clone(), "/test/silent", Bytes::new());
-    let call = thread::spawn(|| wait(call));
-    requests.recv().unwrap();
-    drop(io);
-    for call in [
-        call.join().unwrap(),
-        // One that comes later.
-        wait(grpc::call(service, "/test/silent", Bytes::new())),
-    ] {
-        let status = call.unwrap_err();
+    source::<BridgeError>(&status);
+    for answer in [asks.join().unwrap(), wait(ask())] {
+        let status = answer.unwrap_err();
         assert!(status.message().contains("I/O runtime"), "{status:?}");
-        let cause = status.source().unwrap().downcast_ref::<JoinError>();
-        assert_eq!(cause.unwrap().kind(), JoinErrorKind::IoRuntimeGone);
+        let cause = source::<JoinError>(&status);
+        assert_eq!(cause.kind(), JoinErrorKind::IoRuntimeGone);
     }
 }

@@ -21,7 +21,7 @@ use twolane_grpc::{self as grpc};
 
 use crate::layer::channel;
 use crate::server::Server;
-use crate::support::{Lanes, lanes_with, time_limit};
+use crate::support::{Lanes, lanes_with};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
@@ -37,7 +37,6 @@ pub fn each_call(test: impl Fn(&Service, Lanes, Call)) {
 }
 
 pub fn each_call_with(set: impl Fn(Builder) -> Builder, test: impl Fn(&Service, Lanes, Call)) {
-    let _limit = time_limit();
     let service = Service::start();
     for call in CALLS {
         println!("{call:?}");

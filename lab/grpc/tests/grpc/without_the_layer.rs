@@ -9,11 +9,10 @@ use twolane::io::IoLayer;
 use twolane_grpc as grpc;
 
 use crate::service::*;
-use crate::support::{Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 
 #[test]
 fn a_stream_that_ends_at_its_error_looks_whole() {
-    let _limit = time_limit();
     let service = Service::start();
     let Lanes { cpu, io } = lanes(1);
     let plain = IoLayer::new(cpu.handle()).layer(service.channel(&cpu));
@@ -30,7 +29,6 @@ fn a_stream_that_ends_at_its_error_looks_whole() {
 /// With the recipe too: hyper resets it with `CANCEL`.
 #[test]
 fn a_call_that_is_dropped_looks_whole() {
-    let _limit = time_limit();
     let service = Service::start();
     let Lanes { cpu, io: _io } = lanes(1);
     let messages = computed(&cpu, three_and_no_end());
@@ -43,7 +41,6 @@ fn a_call_that_is_dropped_looks_whole() {
 /// At the first call, not at the first one that must be aborted.
 #[test]
 fn without_the_layer_every_call_fails() {
-    let _limit = time_limit();
     let service = Service::start();
     let Lanes { cpu, io } = lanes(1);
     let plain = IoLayer::new(cpu.handle()).layer(service.channel(&cpu));

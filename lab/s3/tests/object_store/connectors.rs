@@ -14,7 +14,7 @@ use super::object_store::client::{
 };
 use super::object_store::{ClientOptions, Result};
 use super::store::{Site, get, retries, store_by};
-use crate::support::{Lanes, lanes, thread_name, time_limit};
+use crate::support::{Lanes, lanes, thread_name};
 
 /// hyper's own client, which writes down the thread that calls it.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,6 @@ impl HttpService for HyperService {
 
 #[test]
 fn any_connector_is_called_on_the_io_lane_and_only_there() {
-    let _limit = time_limit();
     let site = Site::new(300_000);
     let Lanes { cpu, io } = lanes(1);
     let inner = Hyper::default();

@@ -1,16 +1,17 @@
 //! What servers and networks do, with and without retries: the whole object or
 //! an error.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use futures::TryStreamExt;
 
+use super::object_store::aws::AmazonS3;
 use super::object_store::client::{HttpError, HttpErrorKind};
 use super::object_store::{ClientOptions, Error, ObjectStoreExt};
 use super::store::{Site, get, io_connector, object, read, retries, store, store_by};
 use crate::errors::{find, story};
-use crate::support::{Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use twolane_s3::faults::{After, Fault, How};
 use twolane_s3::torrent::{Event, Torrent};
 
@@ -20,7 +21,6 @@ const STALL: Fault = Fault::Cut(After::Body(100_000), How::Stall);
 /// The server and the proxy before it, whose listeners go too.
 #[test]
 fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let site = Site::new(SIZE);
     let store = store(&site.access(), cpu.handle(), retries(3));
@@ -42,7 +42,6 @@ fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
 #[test]
 fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
     const PATIENCE: Duration = Duration::from_secs(2);
-    let _limit = time_limit();
     let site = Site::new(SIZE);
     let Lanes { cpu, io: _io } = lanes(1);
     let stalling = |max_retries| {
@@ -81,7 +80,6 @@ fn is_reset(error: &Error) -> bool {
 /// So many times, at most: with retries it is not seen; without, it is an error, which is checked.
 #[test]
 fn a_fault_is_asked_again_or_an_error() {
-    let _limit = time_limit();
     let cut = |after, how| Fault::Cut(After::Body(after), how);
     let site = Site::new(SIZE);
     type IsSuch = fn(&Error) -> bool;
@@ -117,37 +115,24 @@ fn a_fault_is_asked_again_or_an_error() {
 
 /// One that waits for more, and one that has more than the job reads.
 #[test]
-fn dropping_the_stream_stops_the_download() {
-    let _limit = time_limit();
+fn dropping_the_stream_or_the_job_stops_the_download() {
     let site = Site::new(SIZE);
     let torrent = Torrent::start(1 << 40);
     let Lanes { cpu, io: _io } = lanes(1);
-    let read_a_part_of = |access| {
-        let store = store(&access, cpu.handle(), retries(3));
+    let store_of = |access| store(&access, cpu.handle(), retries(3));
+    let read_a_part_of = |store: Arc<AmazonS3>| {
         let job = cpu.spawn(async move {
             let mut chunks = store.get(&object()).await.unwrap().into_stream();
             assert!(chunks.try_next().await.unwrap().is_some());
-            // The store stays, and with it the client and its pool.
-            store
         });
-        job.wait().unwrap()
+        job.wait().unwrap();
     };
+    // The stores stay, and with them their clients and pools.
+    let store = store_of(site.access());
     site.proxy.plan([STALL]);
-    let _store = read_a_part_of(site.access());
+    read_a_part_of(store.clone());
     site.proxy.wait_for_leave();
 
-    let _store = read_a_part_of(site.server.access_by(torrent.address));
-    let mut events = torrent.events.iter();
-    assert!(events.any(|event| matches!(event, Event::Gone { .. })));
-}
-
-/// The same for a job that is dropped while it reads.
-#[test]
-fn dropping_the_job_stops_the_download() {
-    let _limit = time_limit();
-    let site = Site::new(SIZE);
-    let Lanes { cpu, io: _io } = lanes(1);
-    let store = store(&site.access(), cpu.handle(), retries(3));
     site.proxy.plan([STALL]);
     let (begins, begun) = mpsc::channel();
     let inside = store.clone();
@@ -158,5 +143,9 @@ fn dropping_the_job_stops_the_download() {
     begun.recv().unwrap();
     drop(job);
     site.proxy.wait_for_leave();
-    drop(store);
+
+    let endless = store_of(site.server.access_by(torrent.address));
+    read_a_part_of(endless.clone());
+    let mut events = torrent.events.iter();
+    assert!(events.any(|event| matches!(event, Event::Gone { .. })));
 }

@@ -217,23 +217,20 @@ fn a_slow_store_slows_the_client_and_health_answers() {
 fn health_answers_while_an_upload_waits_for_the_lane() {
     with_site(async |site: &mut Site| {
         site.counts.open();
-        let stuck: Vec<_> = (0..site.threads)
-            .map(|_| Stuck::start(site.cpu.handle()))
-            .collect();
+        let cpu = site.cpu.handle();
+        let stuck = (0..cpu.worker_threads()).map(|_| Stuck::start(cpu).split());
+        let stuck: Vec<_> = stuck.collect();
         let (lines, encoded) = table(1_000);
         let whole = gzip(&lines, Compression::fast());
-        let (half, rest) = (
-            whole.slice(..whole.len() / 2),
-            whole.slice(whole.len() / 2..),
-        );
+        let middle = whole.len() / 2;
+        let (half, rest) = (whole.slice(..middle), whole.slice(middle..));
 
         let (answer, send) = site.begin("rows/half", half).await;
         site.health().await;
         assert!(!answer.is_finished());
         send.send(rest).unwrap();
         drop(send);
-        for job in stuck {
-            let (task, let_go) = job.split();
+        for (task, let_go) in stuck {
             let_go.send(()).unwrap();
             task.await.unwrap();
         }

@@ -21,7 +21,7 @@ use twolane_s3::seen::Seen;
 use twolane_s3::server::Server;
 
 use crate::service;
-use crate::support::{Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use crate::watched::{Counts, End, Watched};
 
 pub type Answer = reqwest::Result<(u16, String)>;
@@ -34,25 +34,21 @@ pub struct Site {
     /// Requests whose handler was dropped before it had an answer.
     pub dropped_handlers: mpsc::UnboundedReceiver<()>,
     pub cpu: CpuRuntime,
-    pub threads: usize,
     store: Arc<dyn ObjectStore>,
     client: reqwest::Client,
 }
 
-/// With a time limit.
 pub fn with_site(test: impl AsyncFn(&mut Site)) {
-    let _limit = time_limit();
     let server = Server::start(Duration::ZERO).unwrap();
-    let threads = 2;
-    let Lanes { cpu, io } = lanes(threads);
+    let Lanes { cpu, io } = lanes(2);
     io.block_on(async {
-        let mut site = Site::start(&server, cpu, threads).await;
+        let mut site = Site::start(&server, cpu).await;
         test(&mut site).await;
     });
 }
 
 impl Site {
-    async fn start(server: &Server, cpu: CpuRuntime, threads: usize) -> Self {
+    async fn start(server: &Server, cpu: CpuRuntime) -> Self {
         let (counts, ended) = Counts::new();
         let store: Arc<dyn ObjectStore> = Arc::new(Seen {
             store: store_builder(&server.access()).build().unwrap(),
@@ -74,7 +70,6 @@ impl Site {
             ended,
             dropped_handlers,
             cpu,
-            threads,
             store,
             client: reqwest::Client::new(),
         }
