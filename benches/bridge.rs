@@ -20,10 +20,9 @@ use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt, stream};
 use tokio::runtime::Runtime;
-use twolane::CpuRuntime;
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Column, Contender, Contest, Sample};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, lane};
 
 const WINDOW: usize = 256 << 10;
 const SMALL: usize = 4 << 10;
@@ -34,10 +33,7 @@ fn main() -> ExitCode {
     let work = [15, 120].map(|us| (us, LazyCell::new(move || calibrated(us))));
     let factor = bench.pick([1, 16, 64, 64]);
     let runtime = Runtime::new().unwrap();
-    let cpu = {
-        let _io = runtime.enter();
-        CpuRuntime::new().unwrap()
-    };
+    let cpu = lane(runtime.handle(), |lane| lane);
     let (runtime, cpu) = (&runtime, &cpu);
     let mut contenders = Vec::new();
     for (us, work) in &work {
@@ -45,9 +41,7 @@ fn main() -> ExitCode {
         let bytes = factor * (1 << 20) * 15 / *us as usize;
         for (way, chunk) in [("in place", SMALL), ("4 KiB", SMALL), ("64 KiB", LARGE)] {
             let turn = move || {
-                let work = Work {
-                    steps: work.steps * (chunk / SMALL) as u64,
-                };
+                let work = work.times((chunk / SMALL) as f64);
                 let chunks = stream::iter(0..bytes / chunk).map(move |_| {
                     work.run();
                     vec![0_u8; chunk]

@@ -11,8 +11,8 @@
 //! cargo bench -p twolane-benches --bench encode
 //! ```
 
+use std::convert::Infallible;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,16 +20,18 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hdrhistogram::Histogram;
 use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use twolane::Handle;
 use twolane::axum::{JobError, json_from_cpu};
-use twolane::{CpuRuntime, Handle};
-use twolane_benches::findings::empty_histogram;
-use twolane_benches::{Bench, Column, Contender, Contest, Sample, tail};
+use twolane_benches::{
+    Bench, Column, Contender, Contest, Sample, current_thread_runtime, lane, tail,
+};
 
 type Client = legacy::Client<HttpConnector, Empty<bytes::Bytes>>;
 
@@ -40,25 +42,16 @@ struct Row {
     values: [f64; 4],
 }
 
-/// What a job has computed: some 5 MB of JSON.
-#[derive(Clone)]
-struct Rows(Arc<Vec<Row>>);
+/// What a job has computed: some 5 MB of JSON. For the process's whole life.
+type Rows = &'static [Row];
 
-impl Rows {
-    fn new() -> Self {
-        let row = |id: u64| Row {
-            id,
-            name: format!("the row of number {id}"),
-            values: [0.25, 1.5, 1e-3, 7.0].map(|x| x * id as f64),
-        };
-        Self(Arc::new((0..54_000).map(row).collect()))
-    }
-}
-
-impl Serialize for Rows {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
+fn rows() -> Rows {
+    let row = |id: u64| Row {
+        id,
+        name: format!("the row of number {id}"),
+        values: [0.25, 1.5, 1e-3, 7.0].map(|x| x * id as f64),
+    };
+    Vec::leak((0..54_000).map(row).collect())
 }
 
 async fn in_the_handler(State((_, rows)): State<(Handle, Rows)>) -> Response {
@@ -73,13 +66,12 @@ fn main() -> ExitCode {
     let bench = Bench::new("encode");
     let counted = Duration::from_millis(bench.pick([200, 2_000, 5_000, 20_000]));
     let io = Runtime::new().unwrap();
-    let _io = io.enter();
-    let cpu = CpuRuntime::new().unwrap();
+    let cpu = lane(io.handle(), |lane| lane);
     let app = Router::new()
         .route("/handler", get(in_the_handler))
         .route("/lane", get(on_the_lane))
         .route("/health", get(async || "ok"))
-        .with_state((cpu.handle().clone(), Rows::new()));
+        .with_state((cpu.handle().clone(), rows()));
     let listener = io.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     io.spawn(axum::serve(listener, app).into_future());
@@ -108,7 +100,7 @@ fn main() -> ExitCode {
             })
         })
     });
-    let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], counted * 2);
+    let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], counted + tail::REST);
     contest.report(|report| {
         report.table(
             "/health, ms; answers a second, and their size",
@@ -132,26 +124,17 @@ fn main() -> ExitCode {
 }
 
 fn client() -> (Runtime, Client) {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().build().unwrap();
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    (
-        runtime,
-        legacy::Client::builder(TokioExecutor::new()).build(connector),
-    )
+    let client = legacy::Client::builder(TokioExecutor::new()).build(connector);
+    (current_thread_runtime(), client)
 }
 
 async fn get_all(client: &Client, url: &str) -> usize {
     let response = client.get(url.parse().unwrap()).await.unwrap();
     assert_eq!(response.status(), 200);
-    response
-        .into_body()
-        .collect()
-        .await
-        .unwrap()
-        .to_bytes()
-        .len()
+    let body = response.into_body().collect().await.unwrap();
+    body.to_bytes().len()
 }
 
 /// How many answers came, and the bytes of one.
@@ -165,15 +148,11 @@ fn answers(url: &str, end: Instant) -> (f64, f64) {
     (answers, bytes as f64)
 }
 
-fn health(url: &str, end: Instant) -> hdrhistogram::Histogram<u64> {
+fn health(url: &str, end: Instant) -> Histogram<u64> {
     let (runtime, client) = client();
-    let mut latencies = empty_histogram();
-    let mut due = Instant::now();
-    while due < end {
-        tail::sleep_until(due);
+    let asked = tail::ask_each(Duration::from_millis(5), Instant::now(), end, || {
         runtime.block_on(get_all(&client, url));
-        latencies.saturating_record(due.elapsed().as_nanos() as u64);
-        due += Duration::from_millis(5);
-    }
-    latencies
+        Ok::<_, Infallible>(())
+    });
+    asked.unwrap()
 }

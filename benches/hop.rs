@@ -1,10 +1,5 @@
-//! What does a job pay for what goes with it: its span, its hops to the I/O lane, its
-//! streams from there?
+//! What does a job pay for its hops to the I/O lane, and for its streams from there?
 //!
-//! - **batch**: closures that do nothing, submitted 5,000 at a time and awaited from a
-//!   task of the I/O runtime: plain; handed their `JobContext`; and, last, each inside a new span of
-//!   a subscriber (`tracing_subscriber`'s registry, which records spans and no events). A
-//!   process that has once had a subscriber never is one without.
 //! - **spawn_io**: from inside a job, a future of nothing on the I/O lane, and back, one
 //!   after the other.
 //! - **bridge**: a job reads a stream of chunks from the I/O lane, for several sizes of
@@ -31,7 +26,6 @@ use tokio::runtime::Runtime;
 use twolane::{CpuRuntime, Handle, Task};
 use twolane_benches::{io_runtime, lane};
 
-const BATCH: u64 = 5_000;
 /// What the bridge may buffer.
 const LIMIT: usize = 1 << 20;
 
@@ -41,7 +35,7 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = spawn_io, bridge, batch
+    targets = spawn_io, bridge
 }
 criterion_main!(hop);
 
@@ -115,37 +109,4 @@ async fn read(chunks: impl Stream<Item = Vec<u8>>) -> (Duration, u64) {
         read += black_box(chunk).len() as u64;
     }
     (start.elapsed(), read)
-}
-
-fn batch(criterion: &mut Criterion) {
-    let (io, cpu) = open();
-    let mut group = criterion.benchmark_group("batch");
-    group.throughput(Throughput::Elements(BATCH));
-    let mut measure = |name, submit: fn(&Handle) -> Task<u8>| {
-        let batches = |n| {
-            let handle = cpu.handle().clone();
-            let batches = io.spawn(async move {
-                let start = Instant::now();
-                for _ in 0..n {
-                    let tasks: Vec<_> = (0..BATCH).map(|_| submit(&handle)).collect();
-                    for task in tasks {
-                        task.await.unwrap();
-                    }
-                }
-                start.elapsed()
-            });
-            io.block_on(batches).unwrap()
-        };
-        group.bench_function(name, |bencher| bencher.iter_custom(batches));
-    };
-    measure("spawn_cpu", |lane| lane.spawn_cpu(|| black_box(1)));
-    measure("spawn_cpu_with", |lane| {
-        lane.spawn_cpu_with(|_| Ok(black_box(1)))
-    });
-    // For the rest of the process. An error: it is there, since criterion was asked twice.
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
-    measure("in a span", |lane| {
-        let _in_span = tracing::info_span!("request").entered();
-        lane.spawn_cpu(|| black_box(1))
-    });
 }

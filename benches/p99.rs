@@ -26,12 +26,14 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use hdrhistogram::Histogram;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use twolane::watch::{Lag, Watch, WatchLayer};
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Column, Contender, Contest, Sample, tail};
+use twolane_benches::{
+    Bench, Column, Contender, Contest, Sample, current_thread_runtime, io_runtime, tail,
+};
 
 const SLOW: &str = "/slow";
 
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
     let bench = Bench::new("p99");
     let ms = Duration::from_millis;
     let counted = ms(bench.pick([200, 2_000, 10_000, 60_000]));
-    let per_ms = Work::calibrated(ms(10)).steps / 10;
+    let per_ms = Work::calibrated(ms(10)).times(0.1);
     let cases = [
         ("idle", 0, 0.0, 25),
         ("lag, 20 ms 15 times a second", 20, 15.0, 25),
@@ -100,12 +102,11 @@ fn main() -> ExitCode {
 }
 
 impl Case {
-    fn run(self, steps_of_ms: u64) -> Sample {
-        let mut builder = match self.is_multi_thread {
-            true => Builder::new_multi_thread(),
-            false => Builder::new_current_thread(),
+    fn run(self, of_ms: Work) -> Sample {
+        let io = match self.is_multi_thread {
+            true => io_runtime(2),
+            false => current_thread_runtime(),
         };
-        let io = builder.worker_threads(2).enable_all().build().unwrap();
         let lags = Arc::new(Mutex::new(empty_histogram()));
         let stalls = Arc::new(Mutex::new((0, 0)));
         let (of_probes, of_stalls) = (lags.clone(), stalls.clone());
@@ -123,9 +124,7 @@ impl Case {
                 }
             });
         let watcher = watch.start(io.handle()).unwrap();
-        let work = Work {
-            steps: steps_of_ms * self.handler.as_millis() as u64,
-        };
+        let work = of_ms.times(self.handler.as_secs_f64() * 1e3);
         let (handled, health) = serve(&io, work, |server| {
             // Until the watch knows the workers, and has a socket of its own.
             let begun = Instant::now() + self.counted.min(Duration::from_secs(2));
@@ -195,25 +194,20 @@ fn ask(
     begun: Instant,
     end: Instant,
 ) -> Histogram<u64> {
-    let mut latencies = empty_histogram();
     if per_second == 0.0 {
-        return latencies;
+        return empty_histogram();
     }
     let mut connection = TcpStream::connect(server).unwrap();
     connection.set_nodelay(true).unwrap();
-    let mut due = Instant::now();
-    while due < end {
-        tail::sleep_until(due);
-        write!(connection, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let every = Duration::from_secs_f64(1.0 / per_second);
+    let asked = tail::ask_each(every, begun, end, || {
+        write!(connection, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
         let (mut answer, mut length) = ([0; 1024], 0);
         while !answer[..length].windows(4).any(|end| end == b"\r\n\r\n") {
-            length += connection.read(&mut answer[length..]).unwrap();
+            length += connection.read(&mut answer[length..])?;
         }
         assert!(answer.starts_with(b"HTTP/1.1 200"));
-        if due >= begun {
-            latencies.saturating_record(due.elapsed().as_nanos() as u64);
-        }
-        due += Duration::from_secs_f64(1.0 / per_second);
-    }
-    latencies
+        Ok::<_, std::io::Error>(())
+    });
+    asked.unwrap()
 }

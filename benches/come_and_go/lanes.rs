@@ -14,9 +14,8 @@ const NICE: i32 = 16;
 
 type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub struct Lane {
-    pub submit: Box<dyn Fn(Work) -> Done + Send + Sync>,
-}
+/// Submits a job.
+pub type Lane = Box<dyn Fn(Work) -> Done + Send + Sync>;
 
 /// `None` for `idle`.
 pub fn open(name: &str, io: &Handle) -> Option<Lane> {
@@ -27,7 +26,7 @@ pub fn open(name: &str, io: &Handle) -> Option<Lane> {
         _ => None,
     };
     giveway::tick_each(each).expect("a period within its range");
-    let submit: Box<dyn Fn(Work) -> Done + Send + Sync> = match name {
+    let lane: Lane = match name {
         "idle" => return None,
         "second_runtime" => {
             let second = Builder::new_multi_thread()
@@ -69,7 +68,7 @@ pub fn open(name: &str, io: &Handle) -> Option<Lane> {
             })
         }
     };
-    Some(Lane { submit })
+    Some(lane)
 }
 
 fn gives_way() {

@@ -5,9 +5,8 @@
 //! random, from a task of the I/O lane that other tasks await, and the same client as in `io_tail`
 //! asks the same echo each 2 ms. A case is a length of jobs and a load:
 //!
-//! - `0.1ms`, `1ms`, `5ms`, `20ms` on an idle core, always the same work, without system calls;
-//!   `mix`: all but the second, with equal parts in the work,
-//! - `0.1` to `2` times what the cores can do. At most 64 jobs for each core are under way: the
+//! - `1ms` or `5ms` on an idle core, always the same work, without system calls,
+//! - `0.5` or `2` times what the cores can do. At most 64 jobs for each core are under way: the
 //!   others are refused.
 //!
 //! The contenders:
@@ -24,7 +23,7 @@
 //! the milliseconds: Tokio's timers end at these, so many short ones come at once.
 //!
 //! ```text
-//! cargo bench --bench come_and_go                  # three minutes; --full: an hour
+//! cargo bench --bench come_and_go                  # three minutes; --full: ten
 //! cargo bench --bench come_and_go -- '5ms/0.5'     # one case, all contenders
 //! ```
 
@@ -39,13 +38,12 @@ use twolane_benches::tail::REST;
 use twolane_benches::tail::client;
 use twolane_benches::tail::echo::EchoLane;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Column, Contender, Contest, Form, Report, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, Report, cores};
 
-use jobs::{Arrivals, LENGTHS};
+use jobs::Arrivals;
 
-const LOADS: [f64; 5] = [0.1, 0.25, 0.5, 0.9, 2.0];
-/// Of the usual run.
-const USUAL: [(&str, f64); 3] = [("1ms", 0.5), ("5ms", 0.5), ("5ms", 2.0)];
+/// How many milliseconds a job takes, and how much work comes, of what the cores can do.
+const CASES: [(u32, f64); 3] = [(1, 0.5), (5, 0.5), (5, 2.0)];
 const CONTENDERS: [&str; 9] = [
     "idle",
     "second_runtime",
@@ -73,21 +71,15 @@ fn main() -> ExitCode {
     let measured = Duration::from_millis(bench.pick([50, 1_000, 3_000, 5_000]));
     let millisecond = LazyCell::new(|| Work::calibrated(Duration::from_millis(1)));
     let millisecond = &millisecond;
-    let all = LENGTHS
-        .into_iter()
-        .flat_map(|it| LOADS.map(|load| (it.0, load)));
-    let is_long = bench.form() == Form::Full || bench.args.filter.is_some();
-    let cases: Vec<_> = match is_long {
-        true => all.collect(),
-        false => USUAL.into(),
-    };
-    let contenders = cases.iter().flat_map(|&(length, load)| {
+    let contenders = CASES.into_iter().flat_map(|(length, load)| {
         CONTENDERS.map(|name| {
             Contender::new(case(length, load, name), move || {
                 let io = EchoLane::start(cores());
                 let lane = lanes::open(name, io.handle());
-                let jobs = lane
-                    .map(|lane| Arrivals::start(io.handle(), lane, length, load, **millisecond));
+                let job = millisecond.times(f64::from(length));
+                let gap = f64::from(length) / 1e3 / (load * cores() as f64);
+                let gap = Duration::from_secs_f64(gap);
+                let jobs = lane.map(|lane| Arrivals::start(io.handle(), lane, job, gap));
                 let start = std::time::Instant::now();
                 let ended = || jobs.as_ref().map_or(0, Arrivals::ended);
                 let sample = client::slice(io.address(), measured, || (ended(), start.elapsed()));
@@ -100,27 +92,27 @@ fn main() -> ExitCode {
     });
     let contest = Contest::new(&bench, contenders, [1, 1, 2, 4], measured + REST).ending_threads();
     contest.report(|report| {
-        for (length, load) in cases {
-            let title = format!("jobs of {length}, {load} of what the cores can do; ms");
+        for (length, load) in CASES {
+            let title = format!("jobs of {length}ms, {load} of what the cores can do; ms");
             report.table(&title, &case(length, load, ""), &COLUMNS);
             ratios(report, length, load);
         }
     })
 }
 
-fn case(length: &str, load: f64, contender: &str) -> String {
-    format!("{length}/{load}/{contender}")
+fn case(length: u32, load: f64, contender: &str) -> String {
+    format!("{length}ms/{load}/{contender}")
 }
 
-fn ratios(report: &Report, length: &str, load: f64) {
+fn ratios(report: &Report, length: u32, load: f64) {
     for name in CONTENDERS.into_iter().filter(|name| *name != "unticked") {
         let [over, under] = [name, "unticked"].map(|name| case(length, load, name));
-        let late = format!("{length}_{load}_p99_{name}_over_unticked");
+        let late = format!("{length}ms_{load}_p99_{name}_over_unticked");
         report.ratio(late, "from_send_p99", &over, &under);
-        let cpu = format!("{length}_{load}_cpu_{name}_over_unticked");
+        let cpu = format!("{length}ms_{load}_cpu_{name}_over_unticked");
         report.ratio(cpu, "cpu", &over, &under);
         if load > 1.0 && name != "idle" {
-            let work = format!("{length}_{load}_work_{name}_over_unticked");
+            let work = format!("{length}ms_{load}_work_{name}_over_unticked");
             report.ratio(work, "jobs_per_s", &over, &under);
         }
     }

@@ -109,10 +109,15 @@ impl Findings {
         }
     }
 
-    /// When each route was reported, in ms after it began.
+    /// When each route was reported, in ms after it began, and counts.
     pub fn sample(&self) -> Sample {
-        let innocent = self.innocent_requests as f64;
-        let mut sample = Sample::of("innocent_requests", "", innocent);
+        let mut sample = Sample::of("stalls", "", self.stalls as f64);
+        sample.put("false", "", self.falsely.len() as f64);
+        sample.put("behind_stopped", "", self.behind_stopped as f64);
+        sample.put("innocent_requests", "", self.innocent_requests as f64);
+        if let Some(times) = self.times_throttled {
+            sample.put("throttled", "", times as f64);
+        }
         for said in &self.said {
             if let Some((after, _)) = &said.first {
                 sample.put(said.route, "ms", after.as_secs_f64() * 1e3);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use twolane_benches::current_thread_runtime;
+
 use crate::routes::{INNOCENT, WRONG};
 
 #[derive(Clone, Copy)]
@@ -22,10 +24,7 @@ const MORE: Duration = Duration::from_secs(60);
 
 /// Returns how many requests the innocent routes have answered.
 pub fn ask(address: SocketAddr, length: Length, are_all_reported: impl Fn() -> bool) -> u64 {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.expect("a runtime").block_on(async {
+    current_thread_runtime().block_on(async {
         let client = reqwest::Client::builder()
             .pool_max_idle_per_host(64)
             .build();

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     let contest = Contest::new(&bench, contenders, [1; 4], Duration::from_secs(300));
     contest.report(|report| {
         let found = found.borrow();
-        report::print(&found);
+        report::print(&found, report);
         report::ratios(&found, report);
         report.verdict(found.iter().all(Findings::is_perfect));
     })

@@ -6,10 +6,9 @@ use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
 use tokio::net::TcpListener;
-use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use twolane::CpuRuntime;
 use twolane::watch::{Stall, Watch, WatchLayer};
+use twolane_benches::{current_thread_runtime, io_runtime, lane};
 
 use crate::load::{self, Length};
 use crate::routes::{Cache, Episodes, Fifo, Site, routes};
@@ -32,24 +31,14 @@ pub fn run(
     length: Length,
     are_all_reported: fn(&[(Instant, Stall)]) -> bool,
 ) -> Found {
-    let mut builder = match workers {
-        Some(_) => Builder::new_multi_thread(),
-        None => Builder::new_current_thread(),
-    };
-    if let Some(workers) = workers {
-        builder.worker_threads(workers);
-    }
-    let io = builder.enable_all().build().expect("a runtime");
+    let io = workers.map_or_else(current_thread_runtime, io_runtime);
     let stalls = Arc::new(Mutex::new(Vec::new()));
     let reported = stalls.clone();
     let watch = Watch::new().on_stall(move |stall| {
         let mut stalls = reported.lock().expect("no holder panics");
         stalls.push((Instant::now(), stall.clone()));
     });
-    let cpu = CpuRuntime::builder()
-        .io_handle(io.handle().clone())
-        .watch_io(watch);
-    let cpu = cpu.build().expect("a lane");
+    let cpu = lane(io.handle(), |lane| lane.watch_io(watch));
     let episodes = Episodes::default();
     let site = Site {
         cpu: cpu.handle().clone(),

@@ -138,13 +138,7 @@ fn ratios(report: &Report) {
         report.ratio(ratio, "flush_p99", &name(peer, Load::Busy), &ours);
     }
     // The best of all rounds, as a peer, not each round's luckiest one.
-    let rate = |name: &String| report.found.median(name, "compactions");
-    let measured = peers
-        .map(|peer| name(peer, Load::Busy))
-        .filter(|peer| !rate(peer).is_nan());
-    let Some(best) = measured.max_by(|a, b| rate(a).total_cmp(&rate(b))) else {
-        return;
-    };
-    let ratio = "compaction_throughput_twolane_over_best_peer";
-    report.ratio(ratio, "compactions", &ours, &best);
+    let peers: Vec<String> = peers.map(|peer| name(peer, Load::Busy)).collect();
+    let over_best = report.found.over_most("compactions", &ours, &peers);
+    report.put("compaction_throughput_twolane_over_best_peer", over_best);
 }

@@ -14,8 +14,6 @@
 //!   ticks ([`giveway::tick_each`]), and with its defaults; `twolane_short_jobs`,
 //!   `twolane_high_jobs`: with eight short jobs for each, at `Normal` or `High`.
 //!
-//! How long a submission takes is measured as well: the feeder is a plain thread, on the same cores.
-//!
 //! Each runs in slices, in a process that has no thread left of the one before.
 //! Latencies are kept from the actual send and from the intended one (`tail/client.rs` says why).
 //! Ratios are of those from the send (`_intended`: from the intended one); `_pooled` compares all
@@ -42,7 +40,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::{Lane, tick};
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Column, Contender, Contest, cores};
+use twolane_benches::{Bench, Contender, Contest, cores};
 
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
@@ -108,15 +106,6 @@ fn main() -> ExitCode {
     contest.report(|report| {
         let title = format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}");
         report.table(&title, "", &COLUMNS);
-        report.table(
-            "how long a plain thread takes to submit a job, ms",
-            "",
-            &[
-                Column::pooled("p50", "submission", 0.5),
-                Column::pooled("p99", "submission", 0.99),
-                Column::pooled("p99.9", "submission", 0.999),
-            ],
-        );
         for p in ["p999", "p99"] {
             let name = format!("{p}_twolane_over_idle");
             ratios(report, &name, p, "twolane", "idle");
@@ -126,11 +115,8 @@ fn main() -> ExitCode {
         let name = "cpu_throughput_twolane_over_second_runtime";
         report.ratio(name, "jobs_per_s", "twolane", "second_runtime");
         for jobs in ["short_jobs", "high_jobs"] {
-            let (name, twolane) = (
-                format!("p999_{jobs}_over_without"),
-                format!("twolane_{jobs}"),
-            );
-            ratios(report, &name, "p999", &twolane, "twolane");
+            let name = format!("p999_{jobs}_over_without");
+            ratios(report, &name, "p999", &format!("twolane_{jobs}"), "twolane");
         }
     })
 }

@@ -20,12 +20,8 @@ pub type Ending = Pin<Box<dyn Future<Output = Instant> + Send>>;
 #[derive(Deserialize)]
 pub struct Late {
     pub intended_ns: u64,
-    pub submitted_ns: u64,
     /// By its own clock, in its last line.
     pub ended_ns: u64,
-    /// When a task of the I/O runtime had its result.
-    #[serde(default)]
-    pub awaited_ns: Option<u64>,
 }
 
 /// A source that has sent one small job, has seen it answered, and waits for its start.
@@ -37,9 +33,8 @@ pub struct Arrivals {
 /// A small job on its way.
 struct Sent {
     intended: Instant,
-    submitted: Instant,
-    /// When it ended, and when its awaiting task had that.
-    answered: JoinHandle<(Instant, Instant)>,
+    /// When it ended: a task of the I/O runtime awaits that.
+    ended: JoinHandle<Instant>,
 }
 
 impl Arrivals {
@@ -56,19 +51,12 @@ impl Arrivals {
         let (primed, is_primed) = std::sync::mpsc::channel();
         let io = io.clone();
         thread::spawn(move || {
-            // Submits one, and has a task of the I/O runtime await it.
             let send = |intended| {
-                let submitted = Instant::now();
-                let ending = submit();
-                let answered = io.spawn(async { (ending.await, Instant::now()) });
-                Sent {
-                    intended,
-                    submitted,
-                    answered,
-                }
+                let ended = io.spawn(submit());
+                Sent { intended, ended }
             };
             let first = send(Instant::now());
-            io.block_on(first.answered).unwrap();
+            io.block_on(first.ended).unwrap();
             primed.send(()).unwrap();
             let first: Instant = begun.blocking_recv().unwrap();
             let sent = (0..count as u32).map(|nth| {
@@ -101,12 +89,9 @@ impl Begun {
         let ns = |time: Instant| (time - start).as_nanos() as u64;
         let mut answers = Vec::new();
         for sent in self.0.await.unwrap() {
-            let (ended, awaited) = sent.answered.await.unwrap();
             answers.push(Late {
                 intended_ns: ns(sent.intended),
-                submitted_ns: ns(sent.submitted),
-                ended_ns: ns(ended),
-                awaited_ns: Some(ns(awaited)),
+                ended_ns: ns(sent.ended.await.unwrap()),
             });
         }
         answers

@@ -32,12 +32,11 @@
 //!
 //! # What is counted
 //!
-//! *Total*: from the start to the end of the last long job. Latency of a small job: to its end, as
-//! it notes it itself, once **from the time at which it is meant to arrive** (`late`), as a client
-//! would see it, and once from the call that submits it. The two differ by how late the source is:
-//! in Go it is a goroutine, and when all processors compute it waits as any other. In Rust it is a
-//! plain thread that sleeps until each arrival. For Rust also: to where a task of the I/O runtime,
-//! which awaits the job, has its result.
+//! *Total*: from the start to the end of the last long job. Latency of a small job: **from the time
+//! at which it is meant to arrive**, as a client would see it, to its end, as it notes it itself. A
+//! source that is late counts: in Go it is a goroutine, and when all processors compute it waits as
+//! any other. In Rust it is a plain thread that sleeps until each arrival. A task of the I/O runtime
+//! awaits each job.
 //!
 //! # What it does not measure
 //!
@@ -126,18 +125,6 @@ fn late(bench: &Bench) -> ExitCode {
                 Column::median("max", "late_max"),
             ],
         );
-        report.table(
-            "Latency of the small jobs otherwise, ms",
-            "",
-            &[
-                Column::median("from the call, p50", "late_from_submission_p50"),
-                Column::median("p99", "late_from_submission_p99"),
-                Column::median("awaited, p50", "late_awaited_p50"),
-                Column::median("p99", "late_awaited_p99"),
-                Column::median("source late, p99", "source_late_p99"),
-                Column::median("of no use", "too_late"),
-            ],
-        );
         report.ratios(
             "
             total_twolane_over_rayon: total of twolane, small ones High / rayon
@@ -145,13 +132,9 @@ fn late(bench: &Bench) -> ExitCode {
             total_twolane_all_normal_over_rayon: total of twolane, all Normal / rayon
             late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
             late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
-            late_p99_twolane_high_over_go_from_submission: late_from_submission_p99 of twolane, small ones High / goroutines
             late_p99_twolane_high_over_go_sparse: late_p99 of twolane, small ones High, sparse / goroutines, sparse
-            late_p99_twolane_high_over_go_from_submission_sparse: late_from_submission_p99 of twolane, small ones High, sparse / goroutines, sparse
             ",
         );
-        let p99 = report.found.value("late_p99", STARTED_FUTURES);
-        report.put("late_p99_ms_yielding_futures", p99);
     })
 }
 

@@ -137,37 +137,22 @@ pub fn in_go(go: &Go, plan: Plan) -> Result<Outcome, BoxError> {
 
 pub fn sample(outcome: &Outcome) -> Sample {
     let mut sample = Sample::default();
+    let latency = |late: &Late| late.ended_ns.saturating_sub(late.intended_ns);
     let ends = &outcome.long_ends_ns;
     if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
         sample.put("first_long_end", "s", *first as f64 / 1e9);
         sample.put("total", "s", *last as f64 / 1e9);
-        // Small jobs that are meant to arrive when no long one is left say nothing.
-        let too_late = outcome.late.iter().filter(|late| late.intended_ns > *last);
-        sample.put("too_late", "", too_late.count() as f64);
         // Of each tenth of them, in the order in which they came.
         let tenths = outcome.late.chunks(outcome.late.len().div_ceil(10));
         for (nth, tenth) in tenths.enumerate() {
-            let ms = |late: &Late| late.ended_ns.saturating_sub(late.intended_ns) as f64 / 1e6;
-            let name = format!("late_tenth_{nth}");
-            sample.put(name, "ms", median(tenth.iter().map(ms)));
+            let ms = tenth.iter().map(|late| latency(late) as f64 / 1e6);
+            sample.put(format!("late_tenth_{nth}"), "ms", median(ms));
         }
     }
-    let mut put = |name, from: fn(&Late) -> u64, to: fn(&Late) -> Option<u64>| {
-        let mut latencies = empty_histogram();
-        for late in &outcome.late {
-            let Some(to) = to(late) else { return };
-            latencies.saturating_record(to.saturating_sub(from(late)));
-        }
-        sample.put_latencies(name, latencies);
-    };
-    let (intended, submitted) = (
-        |late: &Late| late.intended_ns,
-        |late: &Late| late.submitted_ns,
-    );
-    let ended = |late: &Late| Some(late.ended_ns);
-    put("late", intended, ended);
-    put("late_from_submission", submitted, ended);
-    put("late_awaited", intended, |late| late.awaited_ns);
-    put("source_late", intended, |late| Some(late.submitted_ns));
+    let mut latencies = empty_histogram();
+    for late in &outcome.late {
+        latencies.saturating_record(latency(late));
+    }
+    sample.put_latencies("late", latencies);
     sample
 }

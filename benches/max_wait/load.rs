@@ -16,10 +16,9 @@ use hyper_util::rt::TokioExecutor;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep_until, timeout};
 use tower::BoxError;
-use twolane_benches::Sample;
 use twolane_benches::child::{self, Killed};
 use twolane_benches::findings::empty_histogram;
-use twolane_benches::tail;
+use twolane_benches::{Sample, current_thread_runtime, tail};
 
 use crate::server::{Done, Lengths, Server};
 
@@ -63,11 +62,6 @@ impl Client {
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, BoxError> {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    Ok(runtime.enable_all().build()?)
-}
-
 impl Load {
     pub fn offer(self, server: &Server) -> Result<Sample, BoxError> {
         let mut child = Killed(child::command(server).stdout(Stdio::piped()).spawn()?);
@@ -77,7 +71,7 @@ impl Load {
         let port = line.split_whitespace().nth(1).ok_or("it did not start")?;
         let port = port.parse()?;
         let asking = thread::spawn(move || self.ask_health(port));
-        let done = runtime()?.block_on(self.ask(port))?;
+        let done = current_thread_runtime().block_on(self.ask(port))?;
         let health = asking.join().expect("it returns its errors")?;
         let mut sample = Sample::default();
         let seconds = self.counted.as_secs_f64();
@@ -127,19 +121,11 @@ impl Load {
 
     /// On a thread of its own, which sleeps by the kernel's timer.
     fn ask_health(self, port: u16) -> Result<Histogram<u64>, BoxError> {
-        let (runtime, client) = (runtime()?, Client::new(port));
-        let mut latencies = empty_histogram();
-        let mut due = Instant::now();
-        let counts_from = due + self.warm_up;
+        let (runtime, client) = (current_thread_runtime(), Client::new(port));
+        let counts_from = Instant::now() + self.warm_up;
         let end = counts_from + self.counted;
-        while due < end {
-            tail::sleep_until(due);
-            runtime.block_on(client.get("/health"))?;
-            if due >= counts_from {
-                latencies.saturating_record(due.elapsed().as_nanos() as u64);
-            }
-            due += EVERY;
-        }
-        Ok(latencies)
+        tail::ask_each(EVERY, counts_from, end, || {
+            runtime.block_on(client.get("/health")).map(drop)
+        })
     }
 }

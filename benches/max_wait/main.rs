@@ -36,9 +36,8 @@ use std::cell::LazyCell;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tower::BoxError;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Column, Contender, Contest, Sample, child};
+use twolane_benches::{Bench, Column, Contender, Contest, child};
 
 use crate::load::Load;
 use crate::mix::Mix;
@@ -53,62 +52,61 @@ fn main() -> ExitCode {
     }
     let bench = Bench::new("max_wait");
     let threads = twolane::CpuRuntime::default_threads().unwrap();
-    let steps = LazyCell::new(|| Work::calibrated(Duration::from_millis(10)).steps / 10);
+    let ms = LazyCell::new(|| Work::calibrated(Duration::from_millis(10)).times(0.1));
+    let ms = &ms;
     let seconds = |forms| Duration::from_secs_f64(bench.pick(forms));
     let (warm_up, counted) = (
         seconds([0.2, 1.0, 3.0, 3.0]),
         seconds([0.3, 2.0, 10.0, 20.0]),
     );
-    let contend = |side: Side, lengths: Lengths, overload: f64| -> Result<Sample, BoxError> {
-        let server = Server {
-            side,
-            lengths,
-            threads,
-            steps_of_ms: *steps,
-        };
-        let per_second = overload * threads as f64 / lengths.mean().as_secs_f64();
+    let contender = |name, side: Side, lengths: Lengths, overload: f64| {
         let load = Load {
-            per_second,
+            per_second: overload * threads as f64 / lengths.mean().as_secs_f64(),
             lengths,
             warm_up,
             counted,
         };
-        load.offer(&server)
-    };
-    let contend = &contend;
-    let named = |name: String, side, lengths, overload| {
-        let turn = move || contend(side, lengths, overload);
+        let turn = move || {
+            load.offer(&Server {
+                side,
+                lengths,
+                threads,
+                ms: **ms,
+            })
+        };
         Contender::new(name, turn)
     };
-    let mut contenders = vec![named("idle".to_owned(), Side::MaxWait, Lengths::Same, 0.0)];
-    for lengths in [Lengths::Same, Lengths::Mixed] {
+    let idle = contender("idle".to_owned(), Side::MaxWait, Lengths::Same, 0.0);
+    let mut contenders = vec![idle];
+    for (of, lengths) in Lengths::ALL {
         for overload in [2.0, 5.0] {
-            for side in Side::ALL {
-                let name = format!("{}, {overload} times, {}", lengths.name(), side.name());
-                contenders.push(named(name, side, lengths, overload));
+            for (name, side) in Side::ALL {
+                let name = format!("{of}, {overload} times, {name}");
+                contenders.push(contender(name, side, lengths, overload));
             }
         }
     }
     for load in LOADS {
-        for side in Side::OF_LOADS {
-            let name = format!("load {load}, {}", side.name());
-            contenders.push(named(name, side, Lengths::Same, load));
+        for (name, side) in Side::OF_LOADS {
+            let name = format!("load {load}, {name}");
+            contenders.push(contender(name, side, Lengths::Same, load));
         }
     }
-    let steps_of_ms = &steps;
-    for loads in mix::LOADS {
-        for short_first in [false, true] {
-            let mix = move || Mix {
-                loads,
-                short_first,
-                threads,
-                steps_of_ms: **steps_of_ms,
-                warm_up,
-                counted,
+    for (short, long) in mix::LOADS {
+        for (order, short_first) in [("FIFO", false), ("short first", true)] {
+            let turn = move || {
+                let mix = Mix {
+                    loads: (short, long),
+                    short_first,
+                    threads,
+                    ms: **ms,
+                    warm_up,
+                    counted,
+                };
+                mix.run()
             };
-            contenders.push(Contender::new(of_mix(loads, short_first), move || {
-                mix().run()
-            }));
+            let name = format!("short {short} long {long}, {order}");
+            contenders.push(Contender::new(name, turn));
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(90));
@@ -141,22 +139,13 @@ fn main() -> ExitCode {
                 Column::pooled("p99", "long", 0.99),
             ],
         );
-        for lengths in [Lengths::Same, Lengths::Mixed] {
-            for overload in [2, 5] {
-                let of = |side: Side| format!("{}, {overload} times, {}", lengths.name(), side.name());
-                let metric = format!("work_{}_{overload}_max_wait_over_no_limit", lengths.name());
-                report.ratio(
-                    metric.replace(' ', "_"),
-                    "work",
-                    &of(Side::MaxWait),
-                    &of(Side::NoLimit),
-                );
-            }
-        }
+        report.ratios(
+            "
+            work_20_ms_2_max_wait_over_no_limit: work of 20 ms, 2 times, max_wait / 20 ms, 2 times, no limit
+            work_20_ms_5_max_wait_over_no_limit: work of 20 ms, 5 times, max_wait / 20 ms, 5 times, no limit
+            work_1_to_100_ms_2_max_wait_over_no_limit: work of 1 to 100 ms, 2 times, max_wait / 1 to 100 ms, 2 times, no limit
+            work_1_to_100_ms_5_max_wait_over_no_limit: work of 1 to 100 ms, 5 times, max_wait / 1 to 100 ms, 5 times, no limit
+            ",
+        );
     })
-}
-
-fn of_mix((short, long): (f64, f64), short_first: bool) -> String {
-    let order = if short_first { "short first" } else { "FIFO" };
-    format!("short {short} long {long}, {order}")
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use tokio::time::sleep_until;
 use tower::BoxError;
-use twolane::{CpuRuntime, Handle, Priority, Task};
-use twolane_benches::Sample;
+use twolane::{Handle, Priority, Task};
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::tail::work::Work;
+use twolane_benches::{Sample, lane};
 
 use crate::server::MAX_WAIT;
 
@@ -25,7 +25,8 @@ pub struct Mix {
     /// Else in FIFO order.
     pub short_first: bool,
     pub threads: usize,
-    pub steps_of_ms: u64,
+    /// What takes a millisecond.
+    pub ms: Work,
     pub warm_up: Duration,
     pub counted: Duration,
 }
@@ -42,16 +43,15 @@ struct Kind {
 impl Mix {
     pub fn run(self) -> Result<Sample, BoxError> {
         let runtime = tokio::runtime::Runtime::new()?;
-        let lane = CpuRuntime::builder().worker_threads(self.threads);
-        let lane = lane.max_wait(Priority::Normal, MAX_WAIT);
-        let lane = lane.short_jobs_first(self.short_first);
-        let lane = lane.io_handle(runtime.handle().clone()).build()?;
+        let lane = lane(runtime.handle(), |lane| {
+            let lane = lane.max_wait(Priority::Normal, MAX_WAIT);
+            lane.worker_threads(self.threads)
+                .short_jobs_first(self.short_first)
+        });
         let kind = |name, mean: Duration| {
             Arc::new(Kind {
                 handle: lane.handle().with_name(name),
-                work: Work {
-                    steps: (self.steps_of_ms as f64 * mean.as_secs_f64() * 1e3) as u64,
-                },
+                work: self.ms.times(mean.as_secs_f64() * 1e3),
                 mean,
                 waits: Mutex::new(empty_histogram()),
                 refused: Mutex::new(0),
@@ -71,16 +71,10 @@ impl Mix {
             let (admitted, refused) = (waits.len(), *kind.refused.lock().unwrap());
             let in_time = waits.count_between(0, (MAX_WAIT * 12 / 10).as_nanos() as u64);
             let percent = |part: u64, of: u64| part as f64 * 100.0 / of.max(1) as f64;
-            sample.put(
-                format!("{name}_late"),
-                "%",
-                percent(admitted - in_time, admitted),
-            );
-            sample.put(
-                format!("{name}_refused"),
-                "%",
-                percent(refused, admitted + refused),
-            );
+            let late = percent(admitted - in_time, admitted);
+            sample.put(format!("{name}_late"), "%", late);
+            let refused = percent(refused, admitted + refused);
+            sample.put(format!("{name}_refused"), "%", refused);
             sample.put_latencies(name, waits);
         }
         Ok(sample)

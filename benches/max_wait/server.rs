@@ -33,50 +33,31 @@ pub enum Side {
 }
 
 impl Side {
-    pub const ALL: [Self; 5] = [
-        Self::NoLimit,
-        Self::MaxWait,
-        Self::QueueLimit,
-        Self::Semaphores,
-        Self::Rayon,
+    pub const ALL: [(&str, Self); 5] = [
+        ("no limit", Self::NoLimit),
+        ("max_wait", Self::MaxWait),
+        ("queue_limit", Self::QueueLimit),
+        ("semaphores", Self::Semaphores),
+        ("rayon", Self::Rayon),
     ];
 
     /// At loads from half of what the service can do.
-    pub const OF_LOADS: [Self; 4] = [
-        Self::InTheHandler,
-        Self::SpawnBlocking,
-        Self::Semaphores,
-        Self::MaxWait,
+    pub const OF_LOADS: [(&str, Self); 4] = [
+        ("in the handler", Self::InTheHandler),
+        ("spawn_blocking", Self::SpawnBlocking),
+        ("semaphores", Self::Semaphores),
+        ("max_wait", Self::MaxWait),
     ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InTheHandler => "in the handler",
-            Self::SpawnBlocking => "spawn_blocking",
-            Self::NoLimit => "no limit",
-            Self::MaxWait => "max_wait",
-            Self::QueueLimit => "queue_limit",
-            Self::Semaphores => "semaphores",
-            Self::Rayon => "rayon",
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lengths {
-    /// 20 ms.
     Same,
-    /// 1 to 100 ms.
     Mixed,
 }
 
 impl Lengths {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "20 ms",
-            Self::Mixed => "1 to 100 ms",
-        }
-    }
+    pub const ALL: [(&str, Self); 2] = [("20 ms", Self::Same), ("1 to 100 ms", Self::Mixed)];
 
     pub fn pick(self) -> u64 {
         match self {
@@ -99,7 +80,8 @@ pub struct Server {
     pub side: Side,
     pub lengths: Lengths,
     pub threads: usize,
-    pub steps_of_ms: u64,
+    /// What takes a millisecond.
+    pub ms: Work,
 }
 
 /// What it has done since the last question.
@@ -116,7 +98,7 @@ pub struct Done {
 #[derive(Clone)]
 struct Service {
     way: Way,
-    steps_of_ms: u64,
+    ms: Work,
     done: Arc<Mutex<Done>>,
 }
 
@@ -162,7 +144,7 @@ impl Server {
             };
             let service = Service {
                 way,
-                steps_of_ms: self.steps_of_ms,
+                ms: self.ms,
                 done: Arc::default(),
             };
             let router = Router::new()
@@ -184,8 +166,7 @@ async fn work(State(service): State<Service>, Path(ms): Path<u64>) -> Response {
     let job = move || {
         let waited = submitted.elapsed().as_nanos() as u64;
         of_job.done.lock().unwrap().waits.push(waited);
-        let steps = of_job.steps_of_ms * ms;
-        Work { steps }.run();
+        of_job.ms.times(ms as f64).run();
         of_job.done.lock().unwrap().computed_ms += ms;
     };
     let refused = || {

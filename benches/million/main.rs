@@ -26,9 +26,6 @@
 //! with what a parked one leaves where it waits (an `AtomicWaker`, a `sudog`), and with what the
 //! allocator kept of the way there.
 //!
-//! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to the same
-//! moment. A queue that grows by doubling counts with each of its sizes. Go's is not counted.
-//!
 //! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice: with more than a
 //! trifle in *others*, compare CPU.
 //!
@@ -56,15 +53,10 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 use twolane_benches::go::Go;
 use twolane_benches::watchdog::Watchdog;
-use twolane_benches::{
-    Bench, Column, Contender, Contest, Ratio, bounded_runtime, child, cores, lane,
-};
+use twolane_benches::{Bench, Column, Contender, Contest, bounded_runtime, child, cores, lane};
 
 use crate::lot::Lot;
 use crate::meter::{Measured, Meter};
-
-#[global_allocator]
-static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
 /// What the process of a contender is asked to do.
 #[derive(Serialize, Deserialize)]
@@ -130,32 +122,24 @@ fn main() -> ExitCode {
                 &[
                     Column::median("B each", "resident_each"),
                     Column::median("MB", "resident"),
-                    Column::median("allocs", "allocations_each"),
-                    Column::median("B asked", "allocated_each"),
                     Column::median("submit s", "submit"),
                     Column::spread("wall s", "wall"),
                     Column::spread("CPU s", "cpu"),
                 ],
             );
         }
-        for (name, contender) in [("bytes_per_job", 0), ("bytes_per_parked_future", 3)] {
-            let bytes = report.found.median(CONTENDERS[contender], "resident_each");
-            report.put(name, Ratio::once(bytes));
-        }
-        for (name, metric) in [("bytes", "resident"), ("wall", "wall"), ("cpu", "cpu")] {
-            for (under, peer, ours) in [
-                ("queued_over_spawn_blocking", 1, 0),
-                ("queued_over_async_task", 2, 0),
-                ("parked_over_tokio_task", 4, 3),
-                ("parked_over_go", 5, 3),
-            ] {
-                let name = match format!("{name}_{under}").as_str() {
-                    "bytes_parked_over_go" => "bytes_over_goroutine".to_owned(),
-                    name => name.to_owned(),
-                };
-                report.ratio(name, metric, CONTENDERS[ours], CONTENDERS[peer]);
-            }
-        }
+        report.ratios(
+            "
+            bytes_queued_over_spawn_blocking: resident of queued/twolane spawn_cpu / queued/tokio spawn_blocking
+            bytes_queued_over_async_task: resident of queued/twolane spawn_cpu / queued/rayon and async-task
+            bytes_parked_over_tokio_task: resident of parked/twolane spawn / parked/tokio tasks
+            bytes_over_goroutine: resident of parked/twolane spawn / parked/goroutines
+            cpu_queued_over_spawn_blocking: cpu of queued/twolane spawn_cpu / queued/tokio spawn_blocking
+            cpu_queued_over_async_task: cpu of queued/twolane spawn_cpu / queued/rayon and async-task
+            cpu_parked_over_tokio_task: cpu of parked/twolane spawn / parked/tokio tasks
+            cpu_parked_over_go: cpu of parked/twolane spawn / parked/goroutines
+            ",
+        );
     })
 }
 

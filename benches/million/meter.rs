@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use alloc_tracker::{ProcessSpan, Session};
 use serde::{Deserialize, Serialize};
 use twolane_benches::{Sample, cpu_time};
 
@@ -18,9 +17,6 @@ pub struct Measured {
     cpu_s: f64,
     /// Bytes, with all of them queued or parked.
     resident_bytes: f64,
-    /// Calls of the allocator and bytes asked of it until then. Go doesn't say.
-    allocations: Option<f64>,
-    allocated_bytes: Option<f64>,
 }
 
 impl Measured {
@@ -30,10 +26,6 @@ impl Measured {
         sample.put("cpu", "s", self.cpu_s);
         sample.put("resident", "MB", self.resident_bytes / 1e6);
         sample.put("resident_each", "B", self.resident_bytes / self.count);
-        if let (Some(allocations), Some(bytes)) = (self.allocations, self.allocated_bytes) {
-            sample.put("allocations_each", "", allocations / self.count);
-            sample.put("allocated_each", "B", bytes / self.count);
-        }
         sample
     }
 }
@@ -41,9 +33,6 @@ impl Measured {
 pub struct Meter {
     count: usize,
     resident: u64,
-    session: Session,
-    /// Ends with the figures of memory.
-    allocations: Option<ProcessSpan>,
     cpu: Duration,
     start: Instant,
     submit: Duration,
@@ -53,14 +42,9 @@ pub struct Meter {
 impl Meter {
     /// To be called when the threads are up, and before anything that is the jobs' own is made.
     pub fn start(count: usize) -> Self {
-        let session = Session::new().no_stdout().no_file();
-        let operation = session.operation("jobs");
-        let span = operation.measure_process().iterations(count as u64);
         Self {
             count,
             resident: resident(),
-            allocations: Some(span),
-            session,
             cpu: cpu_time::of_process(),
             start: Instant::now(),
             submit: Duration::ZERO,
@@ -75,22 +59,17 @@ impl Meter {
     /// All are queued or parked.
     pub fn all_wait(&mut self) {
         self.with_all_waiting = resident();
-        self.allocations = None;
     }
 
     pub fn end(self) -> Measured {
         let wall = self.start.elapsed();
         let cpu = cpu_time::of_process() - self.cpu;
-        let report = self.session.to_report();
-        let (_, allocations) = report.operations().next().expect("one was measured");
         Measured {
             count: self.count as f64,
             submit_s: self.submit.as_secs_f64(),
             wall_s: wall.as_secs_f64(),
             cpu_s: cpu.as_secs_f64(),
             resident_bytes: self.with_all_waiting as f64 - self.resident as f64,
-            allocations: Some(allocations.total_allocations_count() as f64),
-            allocated_bytes: Some(allocations.total_bytes_allocated() as f64),
         }
     }
 }

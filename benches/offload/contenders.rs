@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use twolane::{CpuRuntime, Niceness};
+use twolane::Niceness;
 use twolane_benches::go::Go;
-use twolane_benches::{Contender, bounded_runtime, cores, io_runtime};
+use twolane_benches::{Contender, bounded_runtime, cores, io_runtime, lane};
 
 use crate::measure::Measured;
 use crate::ways::{
@@ -17,16 +17,13 @@ pub const GOROUTINES: &str = "goroutine + channel";
 /// All of them; `less` divides how often a turn measures each case.
 pub fn all(less: u64) -> Vec<Contender<'static>> {
     let io = Arc::new(bounded_runtime(2));
-    let lane = |niceness| {
-        let builder = CpuRuntime::builder().niceness(niceness);
-        let builder = builder.io_handle(io.handle().clone());
+    let handle = |niceness| {
+        let cpu = lane(io.handle(), |lane| lane.niceness(niceness));
         // For the process's whole life, as the peers' pools.
-        Box::leak(Box::new(builder.build().unwrap()))
-            .handle()
-            .clone()
+        Box::leak(Box::new(cpu)).handle().clone()
     };
-    let weighted = lane(Niceness::default());
-    let unweighted = lane(Niceness::off());
+    let weighted = handle(Niceness::default());
+    let unweighted = handle(Niceness::off());
     let second = Arc::new(io_runtime(cores()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
     let pool = Arc::new(pool.build().unwrap());
@@ -54,7 +51,6 @@ fn goroutines(less: u64) -> Contender<'static> {
         ("cold", 100),
         ("busy", 100),
         ("batch", 50_000),
-        ("small-batches", 200),
     ];
     let args = args.map(|(name, n)| format!("-{name}={}", (n / less).max(2)));
     Contender::new(GOROUTINES, move || go.figures(&args, "ns"))

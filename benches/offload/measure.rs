@@ -44,65 +44,56 @@ impl Measured {
         Contender::new(name, move || {
             let mut sample = Sample::default();
             for case in &cases {
-                let task = io.spawn(measure(way.clone(), case, less));
-                for (metric, value) in io.block_on(task).unwrap() {
-                    let unit = match &*metric {
-                        "busy_load" | "busy_short_load" => "",
-                        "allocations_batch" => "count",
-                        "bytes_batch" => "bytes",
-                        _ => "ns",
-                    };
-                    sample.put(metric, unit, value);
-                }
+                let task = io.spawn(measure(way.clone(), case, less, sample));
+                sample = io.block_on(task).unwrap();
             }
             Ok(sample)
         })
     }
 }
 
-type Figures = Vec<(String, f64)>;
-
-/// Nanoseconds, but for counts and fractions.
-async fn measure<O: Offload>(way: O, case: &'static str, less: u64) -> Figures {
+/// With the figures of a case.
+async fn measure<O: Offload>(way: O, case: &'static str, less: u64, mut sample: Sample) -> Sample {
     let trips = (100 / less).max(2);
     let n = |n: u64| (n / less).max(1);
     match case {
-        "hot" => each(case, n(5_000), |n| hot(way, n)).await,
-        "batch" => each(case, n(LARGE_BATCH), |n| in_batch(way, n, None)).await,
-        "allocations" => allocations(way, n(LARGE_BATCH)).await,
+        "hot" => each(&mut sample, case, n(5_000), |n| hot(way, n)).await,
+        "batch" => {
+            let jobs = n(LARGE_BATCH);
+            each(&mut sample, case, jobs, |n| in_batch(way, n, None)).await;
+        }
+        "allocations" => allocations(&mut sample, way, n(LARGE_BATCH)).await,
         "cold" => {
             let cpu = cpu_time::of_process();
             let each = with_gaps(way, trips).await;
             let cpu = cpu_time::of_process() - cpu;
-            let cpu = cpu.as_nanos() as f64 / trips as f64;
-            [tail(case, each), vec![("cold_cpu".to_owned(), cpu)]].concat()
+            tail(&mut sample, case, each);
+            sample.put("cold_cpu", "ns", cpu.as_nanos() as f64 / trips as f64);
         }
         case => {
             let load = if case == "busy" { LOAD } else { SHORT_LOAD };
             let (each, used) = busy(way, load, trips).await;
-            [tail(case, each), vec![(format!("{case}_load"), used)]].concat()
+            tail(&mut sample, case, each);
+            sample.put(format!("{case}_load"), "", used);
         }
     }
+    sample
 }
 
 /// The wall time and the CPU time of each of `n`.
-async fn each<F: Future>(case: &str, n: u64, run: impl FnOnce(u64) -> F) -> Figures {
+async fn each<F: Future>(sample: &mut Sample, case: &str, n: u64, run: impl FnOnce(u64) -> F) {
     let (start, cpu) = (Instant::now(), cpu_time::of_process());
     run(n).await;
     let (took, cpu) = (start.elapsed(), cpu_time::of_process() - cpu);
     let ns = |time: Duration| time.as_nanos() as f64 / n as f64;
-    vec![
-        (case.to_owned(), ns(took)),
-        (format!("{case}_cpu"), ns(cpu)),
-    ]
+    sample.put(case, "ns", ns(took));
+    sample.put(format!("{case}_cpu"), "ns", ns(cpu));
 }
 
-fn tail(case: &str, each: Vec<f64>) -> Figures {
+fn tail(sample: &mut Sample, case: &str, each: Vec<f64>) {
     let at = |q| quantile(each.iter().copied(), q);
-    vec![
-        (case.to_owned(), at(0.5)),
-        (format!("{case}_p99"), at(0.99)),
-    ]
+    sample.put(case, "ns", at(0.5));
+    sample.put(format!("{case}_p99"), "ns", at(0.99));
 }
 
 async fn hot<O: Offload>(way: O, trips: u64) {
@@ -179,15 +170,13 @@ async fn load<O: Offload>(
     }
 }
 
-async fn allocations<O: Offload>(way: O, jobs: u64) -> Figures {
+async fn allocations<O: Offload>(sample: &mut Sample, way: O, jobs: u64) {
     let session = Session::new().no_stdout().no_file();
     let batch = session.operation("batch");
     in_batch(way, jobs, Some(&batch)).await;
     let report = session.to_report();
     let (_, found) = report.operations().next().expect("it was measured above");
     let each = |figure: Option<f64>| figure.expect("it has iterations");
-    vec![
-        ("allocations_batch".to_owned(), each(found.allocations())),
-        ("bytes_batch".to_owned(), each(found.bytes())),
-    ]
+    sample.put("allocations_batch", "count", each(found.allocations()));
+    sample.put("bytes_batch", "bytes", each(found.bytes()));
 }

@@ -10,7 +10,7 @@ use crate::shared::{
     plain, time,
 };
 
-const WAYS: [(&str, &str, RGBColor); 4] = [
+const WAYS: [Line; 4] = [
     ("second runtime", "a second runtime", SECOND_RUNTIME),
     (
         "twolane, all Normal",
@@ -34,19 +34,13 @@ const TENTH: f64 = 0.1;
 
 pub fn draw(docs: &Path) -> Drawn {
     let data = Data::read(docs, "late_job")?;
-    let all = WAYS.map(|(way, words, colour)| {
-        let points = (0..10).map(|nth| {
+    let points = |way: &str| {
+        let tenth = |nth| {
             let ms = data.median(way, &format!("late_tenth_{nth}"))?;
             Ok(((f64::from(nth) + 0.5) * TENTH, ms))
-        });
-        let points = points.collect::<Result<Vec<_>, String>>()?;
-        Ok(Line {
-            words,
-            colour,
-            points,
-        })
-    });
-    let all = all.into_iter().collect::<Result<Vec<_>, String>>()?;
+        };
+        (0..10).map(tenth).collect()
+    };
     let title =
         "Latency of small jobs behind 560 queued long ones, two cores: median of each tenth";
     picture(380, title, |root| {
@@ -60,6 +54,6 @@ pub fn draw(docs: &Path) -> Drawn {
             .y_labels(6)
             .y_label_formatter(&|ms| time(ms * 1e6))
             .draw()?;
-        lines(root, &mut chart, &all)
+        lines(root, &mut chart, &WAYS, points)
     })
 }

@@ -11,7 +11,7 @@ use crate::shared::{
     plain, time,
 };
 
-const SIDES: [(&str, &str, RGBColor); 4] = [
+const SIDES: [Line; 4] = [
     ("in the handler", "in the handler", IN_PLACE),
     ("spawn_blocking", "spawn_blocking", BLOCKING),
     (
@@ -24,17 +24,6 @@ const SIDES: [(&str, &str, RGBColor); 4] = [
 
 pub fn draw(docs: &Path) -> Drawn {
     let data = Data::read(docs, "max_wait")?;
-    let all = SIDES.map(|(side, words, colour)| {
-        let points = p99s(&data, side)?;
-        Ok(Line {
-            words,
-            colour,
-            points,
-        })
-    });
-    let all = all
-        .into_iter()
-        .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     let title = "/health of a service whose requests compute for 20 ms: p99, two cores";
     picture(380, title, |root| {
         let mut chart = chart(root).build_cartesian_2d(0.4..2.05, (0.1..20_000.0).log_scale())?;
@@ -46,7 +35,7 @@ pub fn draw(docs: &Path) -> Drawn {
             .y_labels(6)
             .y_label_formatter(&|ms| time(ms * 1e6))
             .draw()?;
-        lines(root, &mut chart, &all)
+        lines(root, &mut chart, &SIDES, |side| p99s(&data, side))
     })
 }
 

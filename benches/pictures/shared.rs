@@ -149,33 +149,35 @@ where
         .label_style(text(13))
 }
 
-/// A line, and the words at its end.
-pub struct Line {
-    pub words: &'static str,
-    pub colour: RGBColor,
-    pub points: Vec<(f64, f64)>,
-}
+/// A line: how the data names it, the words at its end, and its colour.
+pub type Line = (&'static str, &'static str, RGBColor);
 
-pub fn lines<X, Y>(root: &Canvas<'_>, chart: &mut Chart<'_, '_, X, Y>, lines: &[Line]) -> Done
+type Points = Vec<(f64, f64)>;
+
+pub fn lines<X, Y>(
+    root: &Canvas<'_>,
+    chart: &mut Chart<'_, '_, X, Y>,
+    lines: &[Line],
+    points: impl Fn(&str) -> Result<Points, Box<dyn Error>>,
+) -> Done
 where
     X: Ranged<ValueType = f64>,
     Y: Ranged<ValueType = f64>,
 {
     let mut ends = Vec::new();
-    for line in lines {
-        let (points, colour) = (&line.points, line.colour);
+    for (name, words, colour) in lines {
+        let points = points(name)?;
         let last = points.last().ok_or("there is no figure of a line")?;
-        ends.push((chart.backend_coord(last), line));
+        ends.push((chart.backend_coord(last), words, colour));
         chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(3)))?;
         let dots = points.iter().map(|at| Circle::new(*at, 4, colour.filled()));
         chart.draw_series(dots)?;
     }
-    ends.sort_by_key(|((_, y), _)| *y);
+    ends.sort_by_key(|((_, y), ..)| *y);
     let mut free = 0;
-    for ((x, y), line) in ends {
+    for ((x, y), words, colour) in ends {
         let y = y.max(free);
-        let style = beside(HPos::Left).color(&line.colour);
-        root.draw_text(line.words, &style, (x + 10, y))?;
+        root.draw_text(words, &beside(HPos::Left).color(colour), (x + 10, y))?;
         free = y + 19;
     }
     Ok(())

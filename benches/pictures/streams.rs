@@ -11,7 +11,7 @@ use crate::shared::{
     picture, plain, time,
 };
 
-const WAYS: [(&str, &str, RGBColor); 4] = [
+const WAYS: [Line; 4] = [
     ("par_iter", "par_iter over a Vec", RAYON),
     ("twolane, ordered", "on_cpu, buffered", TWOLANE),
     (
@@ -34,17 +34,11 @@ const WORTH_A_JOB: f64 = 1e5;
 
 pub fn draw(docs: &Path) -> Drawn {
     let data = Data::read(docs, "streams")?;
-    let rate = |item, way| data.median(&format!("{item}/{way}"), "items_per_s");
-    let all = WAYS.map(|(way, words, colour)| {
-        let points = ITEMS.map(|(item, ns)| Ok((ns, rate(item, way)? / rate(item, "plain loop")?)));
-        let points = points.into_iter().collect::<Result<Vec<_>, String>>()?;
-        Ok(Line {
-            words,
-            colour,
-            points,
-        })
-    });
-    let all = all.into_iter().collect::<Result<Vec<_>, String>>()?;
+    let rate = |item: &str, way: &str| data.median(&format!("{item}/{way}"), "items_per_s");
+    let points = |way: &str| {
+        let over = |(item, ns)| Ok((ns, rate(item, way)? / rate(item, "plain loop")?));
+        ITEMS.into_iter().map(over).collect()
+    };
     let title = "Throughput of a stream on two cores, a plain loop being 1";
     picture(360, title, |root| {
         let mut chart = chart(root).build_cartesian_2d((60.0..1.4e6).log_scale(), 0.0..2.1)?;
@@ -62,6 +56,6 @@ pub fn draw(docs: &Path) -> Drawn {
             let (x, y) = chart.backend_coord(&(WORTH_A_JOB, height));
             root.draw_text(words, &beside(HPos::Left), (x + 8, y))?;
         }
-        lines(root, &mut chart, &all)
+        lines(root, &mut chart, &WAYS, points)
     })
 }

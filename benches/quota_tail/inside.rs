@@ -20,7 +20,7 @@ const IN_FLIGHT: usize = 4;
 pub struct Role {
     pub contender: String,
     /// Of a job.
-    pub steps: u64,
+    pub work: Work,
     /// Of the machine, which can't be seen from inside.
     pub cores: usize,
 }
@@ -42,7 +42,7 @@ pub fn serve(role: &Role) -> ! {
                 let jobs = IN_FLIGHT * role.cores;
                 let lane = open(&role.contender, io.handle(), role.cores, jobs);
                 answer([lane.as_ref().map_or(0, |lane| lane.threads) as u64, 0]);
-                load = lane.map(|lane| Load::start(lane, Work { steps: role.steps }));
+                load = lane.map(|lane| Load::start(lane, role.work));
             }
             // With its own clock: the answer may wait for the next period.
             "count" => answer([

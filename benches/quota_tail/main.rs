@@ -152,7 +152,7 @@ fn slice_in(
 ) -> Result<Sample, BoxError> {
     let role = Role {
         contender: name.to_owned(),
-        steps: work.steps,
+        work,
         cores: cores(),
     };
     let mut inside = Process::start(&role, cgroup)?;

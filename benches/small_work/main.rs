@@ -13,8 +13,7 @@
 //!
 //! Meanwhile another task of that runtime is woken every 2 ms or so by a channel's sender on a
 //! plain thread, without waiting for an answer. Its latency is from the stamp that the message
-//! bears to the task having it: with `inline` that is the price, with the others it is throughput
-//! and CPU time.
+//! bears to the task having it: with `inline` that is the price, with the others it is throughput.
 //!
 //! The CPU lane has twolane's defaults. With the ways alternates a loop on a plain thread without
 //! any runtime: what one core does of the same pieces, the 1 of the throughputs.
@@ -36,7 +35,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio::task::coop::consume_budget;
 use twolane::CpuRuntime;
@@ -45,7 +43,7 @@ use twolane_benches::report::{digits, print_table};
 use twolane_benches::tail::client::EVERY;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Contender, Contest, Findings, Sample, cpu_time, lane};
+use twolane_benches::{Bench, Contender, Contest, Findings, Sample, current_thread_runtime, lane};
 
 /// The piece, in µs, whose ratio of latencies the report has.
 const COMPARED: u64 = 100;
@@ -71,9 +69,7 @@ fn main() -> ExitCode {
             let turn = move || {
                 let per_batch = if way == WAYS[2] { BATCH / us } else { 1 };
                 let pieces = Pieces {
-                    work: Work {
-                        steps: unit.steps * us / BATCH,
-                    },
+                    work: unit.times(us as f64 / BATCH as f64),
                     per_batch: per_batch.max(1),
                 };
                 Ok(match way {
@@ -115,12 +111,9 @@ fn tables(found: &Findings, sizes: &[u64]) {
         let rows: Vec<Vec<String>> = sizes.iter().map(row).collect();
         print_table(title, &[&["a piece"][..], &WAYS].concat(), &rows);
     };
-    let over_alone = |metric, us, way: &str| {
-        let ratio = found.ratio(metric, &name(us, way), &name(us, ALONE));
-        digits(ratio.median)
-    };
     table("Throughput, one core's being 1", &|us, way| {
-        over_alone("pieces_per_s", us, way)
+        let ratio = found.ratio("pieces_per_s", &name(us, way), &name(us, ALONE));
+        digits(ratio.median)
     });
     table("Another task's latency, ms, p50 / p99", &|us, way| {
         let metrics = ["other_task_p50", "other_task_p99"];
@@ -128,10 +121,6 @@ fn tables(found: &Findings, sizes: &[u64]) {
             .map(|q| digits(found.median(&name(us, way), q)))
             .join(" / ")
     });
-    table(
-        "CPU time for a piece, alone on a core being 1",
-        &|us, way| over_alone("cpu_per_piece", us, way),
-    );
 }
 
 #[derive(Clone, Copy)]
@@ -169,14 +158,9 @@ impl Pieces {
     }
 }
 
-/// The CPU time is of the whole process: the other task and its sender are in it, and
-/// are the same for all.
-fn sample(pieces: u64, took: Duration, cpu: Duration) -> Sample {
+fn sample(pieces: u64, took: Duration) -> Sample {
     let rate = pieces as f64 / took.as_secs_f64();
-    let mut sample = Sample::of("pieces_per_s", "1/s", rate);
-    let cpu = cpu.as_secs_f64() * 1e6 / pieces as f64;
-    sample.put("cpu_per_piece", "us", cpu);
-    sample
+    Sample::of("pieces_per_s", "1/s", rate)
 }
 
 /// What one core does of these pieces: on this thread, and nothing else.
@@ -190,14 +174,14 @@ fn alone(pieces: Pieces, warm_up: Duration, measured: Duration) -> Sample {
         handled
     };
     handle(Instant::now() + warm_up);
-    let (start, cpu) = (Instant::now(), cpu_time::of_process());
+    let start = Instant::now();
     let handled = handle(start + measured);
-    sample(handled, start.elapsed(), cpu_time::of_process() - cpu)
+    sample(handled, start.elapsed())
 }
 
 /// A stream of pieces is handled this way by one task, and another one is woken meanwhile.
 fn beside_another(way: &str, pieces: Pieces, warm_up: Duration, measured: Duration) -> Sample {
-    let io = Builder::new_current_thread().enable_all().build().unwrap();
+    let io = current_thread_runtime();
     let cpu = lane(io.handle(), |lane| lane);
     let warm = Instant::now() + warm_up;
     let end = warm + measured;
@@ -217,9 +201,9 @@ fn beside_another(way: &str, pieces: Pieces, warm_up: Duration, measured: Durati
     let sample = io.block_on(async {
         let other = tokio::spawn(receive(messages, warm));
         pieces.handle(way, &cpu, warm).await;
-        let (start, before) = (Instant::now(), cpu_time::of_process());
+        let start = Instant::now();
         let handled = pieces.handle(way, &cpu, end).await;
-        let mut sample = sample(handled, start.elapsed(), cpu_time::of_process() - before);
+        let mut sample = sample(handled, start.elapsed());
         sample.put_latencies("other_task", other.await.unwrap());
         sample
     });

@@ -115,6 +115,15 @@ impl Findings {
         self.out.contains_key(contender)
     }
 
+    pub(crate) fn has_run(&self, contender: &str) -> bool {
+        self.contenders().any(|one| one == contender) && !self.is_out(contender)
+    }
+
+    /// Whether some contender has it.
+    pub(crate) fn has(&self, metric: &str) -> bool {
+        self.units.contains_key(metric)
+    }
+
     pub(crate) fn why_out(&self, contender: &str) -> Option<String> {
         let out = self.out.get(contender)?;
         let what = if out.is_failure { "failed" } else { "not run" };
@@ -183,11 +192,27 @@ impl Findings {
     }
 
     /// The same over that of `peers` whose median of all rounds is the least.
-    pub fn over_least(&self, metric: &str, over: &str, peers: &[&str]) -> Ratio {
-        let median = |peer: &&&str| self.median(peer, metric);
-        let measured = peers.iter().filter(|peer| !median(peer).is_nan());
-        let least = measured.min_by(|a, b| median(a).total_cmp(&median(b)));
-        least.map_or(Ratio::NONE, |least| self.ratio(metric, over, least))
+    pub fn over_least(&self, metric: &str, over: &str, peers: &[impl AsRef<str>]) -> Ratio {
+        self.over_best(metric, over, peers, |median| -median)
+    }
+
+    /// The same over that with the greatest.
+    pub fn over_most(&self, metric: &str, over: &str, peers: &[impl AsRef<str>]) -> Ratio {
+        self.over_best(metric, over, peers, |median| median)
+    }
+
+    fn over_best(
+        &self,
+        metric: &str,
+        over: &str,
+        peers: &[impl AsRef<str>],
+        merit: fn(f64) -> f64,
+    ) -> Ratio {
+        let merit = |peer: &str| merit(self.median(peer, metric));
+        let peers = peers.iter().map(AsRef::as_ref);
+        let measured = peers.filter(|peer| !merit(peer).is_nan());
+        let best = measured.max_by(|a, b| merit(a).total_cmp(&merit(b)));
+        best.map_or(Ratio::NONE, |best| self.ratio(metric, over, best))
     }
 
     /// The values of the rounds themselves, as a ratio over 1.

@@ -14,12 +14,7 @@ use crate::findings::Sample;
 
 pub struct Go {
     bench: &'static str,
-    program: OnceCell<Result<PathBuf, NoProgram>>,
-}
-
-enum NoProgram {
-    NotHere(String),
-    Failed(String),
+    program: OnceCell<PathBuf>,
 }
 
 impl Go {
@@ -35,12 +30,7 @@ impl Go {
     /// # Panics
     /// If it fails, or prints something else.
     pub fn run<T: DeserializeOwned>(&self, args: &[String]) -> Result<T, BoxError> {
-        let program = match self.program.get_or_init(|| build(self.bench)) {
-            Ok(program) => program,
-            Err(NoProgram::NotHere(why)) => return Err(not_here("go", why)),
-            Err(NoProgram::Failed(why)) => return Err(why.as_str().into()),
-        };
-        let run = Command::new(program)
+        let run = Command::new(self.program()?)
             .args(args)
             .env_remove("GOMAXPROCS")
             .env_remove("GODEBUG")
@@ -64,15 +54,21 @@ impl Go {
         }
         Ok(sample)
     }
+
+    fn program(&self) -> Result<&Path, BoxError> {
+        if self.program.get().is_none() {
+            let _ = self.program.set(build(self.bench)?);
+        }
+        Ok(self.program.get().expect("it is built"))
+    }
 }
 
-fn build(bench: &str) -> Result<PathBuf, NoProgram> {
+fn build(bench: &str) -> Result<PathBuf, BoxError> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(bench);
     let program = crate::folder().join(format!("go-{bench}"));
     // A bench that was built elsewhere.
     if !source.is_dir() {
-        let why = format!("{} is not there", source.display());
-        return Err(NoProgram::NotHere(why));
+        return Err(not_here("go", format!("{} is not there", source.display())));
     }
     let built = Command::new("go")
         .args(["build", "-o"])
@@ -91,15 +87,11 @@ fn build(bench: &str) -> Result<PathBuf, NoProgram> {
         Ok(built) if built.status.success() => Ok(program),
         Ok(built) => {
             let said = String::from_utf8_lossy(&built.stderr);
-            let why = format!("`go build` failed: {}", said.trim());
-            Err(NoProgram::Failed(why))
+            Err(format!("`go build` failed: {}", said.trim()).into())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(NoProgram::NotHere("it is not installed".to_owned()))
+            Err(not_here("go", "it is not installed"))
         }
-        Err(error) => {
-            let why = format!("`go` does not start: {error}");
-            Err(NoProgram::Failed(why))
-        }
+        Err(error) => Err(format!("`go` does not start: {error}").into()),
     }
 }

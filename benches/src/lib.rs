@@ -62,6 +62,12 @@ fn runtime(workers: usize, blocking: usize) -> Runtime {
     builder.max_blocking_threads(blocking).build().unwrap()
 }
 
+/// An I/O runtime of the current thread.
+pub fn current_thread_runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
 /// A second runtime that computes: a worker for each core, without drivers.
 pub fn second_runtime() -> Runtime {
     let mut builder = tokio::runtime::Builder::new_multi_thread();

@@ -178,8 +178,12 @@ impl Report {
         }
     }
 
-    /// The ratio of two contenders.
+    /// The ratio of two contenders. A metric that no contender has is a failure.
     pub fn ratio(&self, name: impl Into<String>, metric: &str, over: &str, under: &str) {
+        let name = name.into();
+        if [over, under].iter().any(|of| self.found.has_run(of)) && !self.found.has(metric) {
+            self.fail(format!("{name}: no contender has `{metric}`"));
+        }
         self.put(name, self.found.ratio(metric, over, under));
     }
 

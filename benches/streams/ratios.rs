@@ -55,12 +55,8 @@ pub fn put(report: &Report) {
         put("mix_over_par_iter", over(Kind::Mix, way, PAR_ITER));
     }
     let over_best = |kind, peers: &[(&str, ways::Run)]| {
-        let rate = |peer: &String| found.median(peer, RATE);
-        let peers = peers.iter().map(|(peer, _)| row(kind, peer));
-        let measured = peers.filter(|peer| !rate(peer).is_nan());
-        let best = measured.max_by(|a, b| rate(a).total_cmp(&rate(b)));
-        let ours = row(kind, ways::ORDERED);
-        best.map_or(Ratio::NONE, |best| found.ratio(RATE, &ours, &best))
+        let peers: Vec<String> = peers.iter().map(|(peer, _)| row(kind, peer)).collect();
+        found.over_most(RATE, &row(kind, ways::ORDERED), &peers)
     };
     let ordered = &PEERS[..ways::ORDERED_PEERS];
     let over_peers = |kind| over_best(kind, &PEERS);
@@ -87,7 +83,6 @@ pub fn put(report: &Report) {
     );
     let first = |name| format!("first output/{name}");
     let ordered: Vec<String> = ordered.iter().map(|(name, _)| first(*name)).collect();
-    let ordered: Vec<&str> = ordered.iter().map(String::as_str).collect();
     let ours = first(ways::ORDERED);
     let first = found.over_least("first_output", &ours, &ordered);
     report.put("first_output_over_best_ordered_rust_peer", first);

@@ -42,7 +42,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::go::Go;
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Sample, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, cores};
 
 use crate::sides::Side;
 
@@ -95,33 +95,22 @@ fn main() -> ExitCode {
             ];
             report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
         }
-        let named = |side: Side, width: usize| format!("{}/{side}", WIDTHS[width]);
-        let ratio = |name: String, case: &str, width: usize, under: Side| {
-            let [over, under] = [Side::Twolane, under].map(|side| named(side, width));
-            report.ratio(name, case, &over, &under);
-        };
-        let go = Side::Goroutines;
         // Without a suffix: one alone, as the switches of others are quoted. With more,
         // Tokio's share their lap through its scheduler; hence the others.
-        for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
-            for (suffix, case, width) in [
-                ("", "switch_alone", 0),
-                ("_100", "switch_100", 0),
-                ("_100_cores", "switch_100", 1),
-            ] {
-                let name = format!("switch_over_{peer}{suffix}");
-                ratio(name, case, width, under);
-            }
-        }
-        for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
-            ratio(format!("start_over_{peer}"), "start", 0, under);
-        }
-        for (suffix, width) in [("", 0), ("_cores", 1)] {
-            let name = format!("self_wake_over_tokio{suffix}");
-            ratio(name, "self_wake", width, Side::Tokio);
-        }
-        let ns = report.found.median(&named(Side::Twolane, 0), YIELD.0);
-        report.put("yield_if_due_ns", Ratio::once(ns));
+        report.ratios(
+            "
+            switch_over_tokio: switch_alone of one thread/twolane / one thread/tokio, no drivers
+            switch_over_tokio_100: switch_100 of one thread/twolane / one thread/tokio, no drivers
+            switch_over_tokio_100_cores: switch_100 of all cores/twolane / all cores/tokio, no drivers
+            switch_over_gosched: switch_alone of one thread/twolane / one thread/goroutines
+            switch_over_gosched_100: switch_100 of one thread/twolane / one thread/goroutines
+            switch_over_gosched_100_cores: switch_100 of all cores/twolane / all cores/goroutines
+            start_over_tokio: start of one thread/twolane / one thread/tokio, no drivers
+            start_over_go: start of one thread/twolane / one thread/goroutines
+            self_wake_over_tokio: self_wake of one thread/twolane / one thread/tokio, no drivers
+            self_wake_over_tokio_cores: self_wake of all cores/twolane / all cores/tokio, no drivers
+            ",
+        );
     })
 }
 

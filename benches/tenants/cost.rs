@@ -10,7 +10,7 @@ use twolane_benches::tail::work::Work;
 use twolane_benches::{Sample, cpu_time, io_runtime, lane};
 
 /// The CPU time of each key over its due, as the lane has measured it.
-pub fn shares(counted: Duration, steps_of_us: u64) -> Sample {
+pub fn shares(counted: Duration, us: Work) -> Sample {
     const KEYS: [(u16, fn() -> u64); 4] = [
         (1, || 1_000),
         (1, || 20_000),
@@ -28,9 +28,7 @@ pub fn shares(counted: Duration, steps_of_us: u64) -> Sample {
                 let (key, ends) = (cpu.handle().with_key(key), ends.clone());
                 tokio::spawn(async move {
                     while !ends.load(Relaxed) {
-                        let work = Work {
-                            steps: length() * steps_of_us,
-                        };
+                        let work = us.times(length() as f64);
                         let _ = key.spawn_cpu(move || work.run()).await;
                     }
                 });
@@ -67,12 +65,11 @@ pub fn named(is_fair: bool, us: u64, batch: u64) -> String {
 }
 
 /// The time of a job, in batches whose jobs are submitted at once.
-pub fn batches(is_fair: bool, jobs: u64, batch: u64, steps: u64) -> Sample {
+pub fn batches(is_fair: bool, jobs: u64, batch: u64, work: Work) -> Sample {
     let io = io_runtime(2);
     let cpu = lane(io.handle(), |lane| lane);
     let handle = cpu.handle().clone();
     let key = handle.with_key("one");
-    let work = Work { steps };
     let (begun, used) = (Instant::now(), cpu_time::of_process());
     let batches = async move {
         for _ in 0..jobs / batch {

@@ -26,23 +26,13 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Self; 5] = [
-        Self::Alone,
-        Self::Fifo,
-        Self::MaxWait,
-        Self::Semaphores,
-        Self::Fair,
+    pub const ALL: [(&str, Self); 5] = [
+        ("alone", Self::Alone),
+        ("fifo", Self::Fifo),
+        ("max_wait", Self::MaxWait),
+        ("semaphores", Self::Semaphores),
+        ("fair", Self::Fair),
     ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Fifo => "fifo",
-            Self::MaxWait => "max_wait",
-            Self::Semaphores => "semaphores",
-            Self::Fair => "fair",
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,14 +43,6 @@ pub enum Lengths {
 }
 
 impl Lengths {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::LongFlood => "long flood",
-            Self::Mixed => "mixed",
-        }
-    }
-
     /// In microseconds.
     fn pick(self, floods: bool) -> u64 {
         match (self, floods) {
@@ -135,23 +117,15 @@ struct Counts {
 }
 
 impl Load {
-    pub const KINDS: [(Lengths, f64); 4] = [
-        (Lengths::Same, 0.05),
-        (Lengths::Same, 0.1),
-        (Lengths::LongFlood, 0.05),
-        (Lengths::Mixed, 0.05),
+    pub const KINDS: [(&str, Lengths, f64); 4] = [
+        ("same", Lengths::Same, 0.05),
+        ("same, at a tenth", Lengths::Same, 0.1),
+        ("long flood", Lengths::LongFlood, 0.05),
+        ("mixed", Lengths::Mixed, 0.05),
     ];
 
-    pub fn name(lengths: Lengths, each: f64, way: Way) -> String {
-        let at = if each < 0.1 { "" } else { ", at a tenth" };
-        format!("{}{at}, {}", lengths.name(), way.name())
-    }
-
-    pub fn named(&self, way: Way) -> String {
-        Self::name(self.lengths, self.each, way)
-    }
-
-    pub fn run(self, way: Way, steps_of_us: u64) -> Sample {
+    /// `us`: what takes a microsecond.
+    pub fn run(self, way: Way, us: Work) -> Sample {
         let io = io_runtime(2);
         let wait = Duration::from_millis(500);
         let cpu = lane(io.handle(), |lane| match way {
@@ -168,26 +142,19 @@ impl Load {
         let first = usize::from(way == Way::Alone);
         io.block_on(async {
             for tenant in first..TENANTS {
-                tokio::spawn(self.submit(tenant, lane.clone(), counts.clone(), from, steps_of_us));
+                tokio::spawn(self.submit(tenant, lane.clone(), counts.clone(), from, us));
             }
             sleep_until((from + self.counted).into()).await;
         });
         let computed = counts.computed.load(Relaxed) as f64 / 1e6;
         cpu.shutdown().wait();
         io.shutdown_background();
-        let mut sample = Sample::default();
-        sample.put(
-            "work",
-            "",
-            computed / self.counted.as_secs_f64() / cores() as f64,
-        );
+        let work = computed / self.counted.as_secs_f64() / cores() as f64;
+        let mut sample = Sample::of("work", "", work);
         let nine = counts.nine.lock().unwrap().clone();
         let unanswered = counts.unanswered.load(Relaxed) as f64;
-        sample.put(
-            "unanswered",
-            "",
-            unanswered / (unanswered + nine.len() as f64).max(1.0),
-        );
+        let requests = unanswered + nine.len() as f64;
+        sample.put("unanswered", "", unanswered / requests.max(1.0));
         if !nine.is_empty() {
             sample.put_latencies("nine", nine);
         }
@@ -201,7 +168,7 @@ impl Load {
         lane: Arc<Lane>,
         counts: Arc<Counts>,
         from: Instant,
-        steps_of_us: u64,
+        us: Work,
     ) {
         let floods = tenant == 0;
         let load = if floods { 10.0 } else { self.each };
@@ -210,17 +177,15 @@ impl Load {
         while due < from + self.counted {
             due += Duration::from_secs_f64(-(1.0 - fastrand::f64()).ln() / per_second);
             sleep_until(due.into()).await;
-            let us = self.lengths.pick(floods);
-            let work = Work {
-                steps: us * steps_of_us,
-            };
+            let length = self.lengths.pick(floods);
+            let work = us.times(length as f64);
             let (lane, counts) = (lane.clone(), counts.clone());
             tokio::spawn(async move {
                 let (counts_work, end) = (counts.clone(), from + self.counted);
                 let job = move || {
                     work.run();
                     if (from..end).contains(&Instant::now()) {
-                        counts_work.computed.fetch_add(us, Relaxed);
+                        counts_work.computed.fetch_add(length, Relaxed);
                     }
                 };
                 let answered = timeout_at((due + PATIENCE).into(), lane.run(tenant, job)).await;

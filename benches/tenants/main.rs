@@ -40,39 +40,43 @@ use crate::load::{Load, Way};
 
 fn main() -> ExitCode {
     let bench = Bench::new("tenants");
-    let steps = LazyCell::new(|| Work::calibrated(Duration::from_millis(5)).steps / 5_000);
-    let steps = &steps;
+    let us = LazyCell::new(|| Work::calibrated(Duration::from_millis(5)).times(1.0 / 5_000.0));
+    let us = &us;
     let seconds = |forms| Duration::from_secs_f64(bench.pick(forms));
     let (warm_up, counted) = (
         seconds([0.1, 0.5, 1.0, 2.0]),
         seconds([0.2, 1.5, 5.0, 20.0]),
     );
     let mut contenders = Vec::new();
-    for (lengths, each) in Load::KINDS {
-        for way in Way::ALL {
+    for (kind, lengths, each) in Load::KINDS {
+        for (name, way) in Way::ALL {
             let load = Load {
                 lengths,
                 each,
                 warm_up,
                 counted,
             };
-            let turn = move || Ok(load.run(way, **steps));
-            contenders.push(Contender::new(load.named(way), turn));
+            let turn = move || Ok(load.run(way, **us));
+            contenders.push(Contender::new(format!("{kind}, {name}"), turn));
         }
     }
     let jobs = bench.pick([200, 10_000, 50_000, 200_000]);
     contenders.push(Contender::new("shares", move || {
-        Ok(cost::shares(counted, **steps))
+        Ok(cost::shares(counted, **us))
     }));
-    for (us, batch) in cost::KINDS {
+    for (length, batch) in cost::KINDS {
         for is_fair in [false, true] {
-            let jobs = if (us, batch) == (0, 100) {
+            let jobs = if (length, batch) == (0, 100) {
                 jobs
             } else {
                 jobs / 10
             };
-            let turn = move || Ok(cost::batches(is_fair, jobs, batch, us * **steps));
-            contenders.push(Contender::new(cost::named(is_fair, us, batch), turn));
+            let turn = move || {
+                let work = us.times(length as f64);
+                Ok(cost::batches(is_fair, jobs, batch, work))
+            };
+            let name = cost::named(is_fair, length, batch);
+            contenders.push(Contender::new(name, turn));
         }
     }
     let contest = Contest::new(&bench, contenders, [1, 1, 3, 5], Duration::from_secs(90));
@@ -90,22 +94,13 @@ fn main() -> ExitCode {
                 Column::spread("its CPU time, µs", "cpu"),
             ],
         );
-        for (lengths, each) in Load::KINDS {
-            let name = |way| Load::name(lengths, each, way);
-            let of = lengths.name().replace(' ', "_");
-            let at = if each < 0.1 { "" } else { "_at_a_tenth" };
-            report.ratio(
-                format!("p99_{of}{at}_fair_over_alone"),
-                "nine_p99",
-                &name(Way::Fair),
-                &name(Way::Alone),
-            );
-            report.ratio(
-                format!("work_{of}{at}_fair_over_fifo"),
-                "work",
-                &name(Way::Fair),
-                &name(Way::Fifo),
-            );
+        for (kind, ..) in Load::KINDS {
+            let [fair, alone, fifo] = ["fair", "alone", "fifo"].map(|way| format!("{kind}, {way}"));
+            let of = kind.replace(',', "").replace(' ', "_");
+            let p99 = format!("p99_{of}_fair_over_alone");
+            report.ratio(p99, "nine_p99", &fair, &alone);
+            let work = format!("work_{of}_fair_over_fifo");
+            report.ratio(work, "work", &fair, &fifo);
         }
         for (us, batch) in cost::KINDS {
             let of = |is_fair| cost::named(is_fair, us, batch);

@@ -28,9 +28,8 @@ var (
 )
 
 type late struct {
-	Intended  time.Duration `json:"intended_ns"`
-	Submitted time.Duration `json:"submitted_ns"`
-	Ended     time.Duration `json:"ended_ns"`
+	Intended time.Duration `json:"intended_ns"`
+	Ended    time.Duration `json:"ended_ns"`
 }
 
 type outcome struct {
@@ -85,12 +84,11 @@ func arrivals(start, first time.Time, found []late) {
 	for i := range found {
 		intended := first.Add(time.Duration(i) * *lateEvery)
 		time.Sleep(time.Until(intended))
-		submitted := time.Now()
 		go func(one *late) {
 			defer answered.Done()
 			compute(*lateK)
 			ended := time.Now()
-			*one = late{intended.Sub(start), submitted.Sub(start), ended.Sub(start)}
+			*one = late{intended.Sub(start), ended.Sub(start)}
 		}(&found[i])
 	}
 	answered.Wait()

@@ -15,11 +15,10 @@ import (
 )
 
 var (
-	hotTrips     = flag.Int("hot", 1000, "round trips, hot")
-	coldTrips    = flag.Int("cold", 50, "round trips, cold")
-	busyTrips    = flag.Int("busy", 50, "round trips, busy")
-	batchJobs    = flag.Int("batch", 50000, "jobs in the large batch")
-	smallBatches = flag.Int("small-batches", 100, "batches of 100")
+	hotTrips  = flag.Int("hot", 1000, "round trips, hot")
+	coldTrips = flag.Int("cold", 50, "round trips, cold")
+	busyTrips = flag.Int("busy", 50, "round trips, busy")
+	batchJobs = flag.Int("batch", 50000, "jobs in the batch")
 )
 
 const (
@@ -53,11 +52,6 @@ func main() {
 
 	found["busy"] = median(busy(*busyTrips))
 
-	start = time.Now()
-	for range make([]struct{}, *smallBatches) {
-		batch(100)
-	}
-	found["batch_100"] = each(time.Since(start), *smallBatches*100)
 	start = time.Now()
 	batch(*batchJobs)
 	found["batch"] = each(time.Since(start), *batchJobs)

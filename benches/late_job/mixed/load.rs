@@ -115,9 +115,7 @@ impl Load {
 
     /// For each length, the work. `ms`: what takes a millisecond.
     pub fn works(&self, ms: Work) -> Vec<Work> {
-        let work = |length: &Length| Work {
-            steps: (ms.steps as f64 * length.us / 1e3) as u64,
-        };
+        let work = |length: &Length| ms.times(length.us / 1e3);
         self.lengths.iter().map(work).collect()
     }
 

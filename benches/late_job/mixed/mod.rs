@@ -76,20 +76,20 @@ pub fn run(bench: &Bench) -> ExitCode {
             let title = format!("slowdown by what a job takes, mean and p99: {}", kind.name);
             report.table(&title, &format!("{}: ", kind.name), &columns);
         }
-        for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
-            let lines = "
-                slowdown_p99_short_fifo_over_labelledX: p99 of up to 1 ms of K: twolane, FIFO / K: twolane, short ones High
-                slowdown_p99_short_over_labelledX: p99 of up to 1 ms of K: twolane / K: twolane, short ones High
-                slowdown_long_labelled_over_fifoX: mean of more than 1 ms of K: twolane, short ones High / K: twolane, FIFO
-                slowdown_long_over_fifoX: mean of more than 1 ms of K: twolane / K: twolane, FIFO
-                long_work_labelled_over_fifoX: long_work of K: twolane, short ones High / K: twolane, FIFO
-                long_work_over_fifoX: long_work of K: twolane / K: twolane, FIFO
-            ";
-            report.ratios(
-                &lines
-                    .replace("X:", &format!("{suffix}:"))
-                    .replace("K:", &format!("{kind}:")),
-            );
-        }
+        let ratio = |name, metric, over, under| {
+            let [over, under] = [over, under].map(|way| format!("ten sites: {way}"));
+            report.ratio(name, metric, &over, &under);
+        };
+        let (short, long) = (p99(load::SHORT), mean(load::LONG));
+        let [ours, fifo, labelled] = ["twolane", "twolane, FIFO", "twolane, short ones High"];
+        ratio(
+            "slowdown_p99_short_fifo_over_labelled",
+            short,
+            fifo,
+            labelled,
+        );
+        ratio("slowdown_p99_short_over_labelled", short, ours, labelled);
+        ratio("slowdown_long_over_fifo", long, ours, fifo);
+        ratio("long_work_over_fifo", LONG_WORK, ours, fifo);
     })
 }

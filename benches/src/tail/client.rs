@@ -133,9 +133,9 @@ pub fn slice_of(open: impl FnOnce(&Handle) -> Option<Lane>, work: Work, time: Du
     let load = open(io.handle()).map(|lane| Load::start(lane, work));
     let start = Instant::now();
     let completed = || load.as_ref().map_or(0, Load::completed);
-    let mut sample = slice(io.address(), time, || (completed(), start.elapsed()));
+    let sample = slice(io.address(), time, || (completed(), start.elapsed()));
     if let Some(load) = load {
-        sample.put_latencies("submission", load.stop());
+        load.stop();
     }
     sample
 }

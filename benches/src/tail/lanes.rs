@@ -100,7 +100,7 @@ impl Lane {
         let cpu = crate::lane(io, |lane| lane);
         let short = cpu.handle().with_priority(of_short).with_name("short");
         Self::new(in_flight, short.worker_threads(), move |job| {
-            let work = job.work().piece(100);
+            let work = job.work().times(0.01);
             (0..8).for_each(|_| short.spawn_cpu(move || work.run()).detach());
             cpu.spawn_cpu(|| job.run()).detach();
         })

@@ -10,11 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
-
-use hdrhistogram::Histogram;
-
-use crate::findings::empty_histogram;
 
 use super::job::{End, Job};
 use super::lanes::Lane;
@@ -24,7 +19,7 @@ use super::work::Work;
 pub struct Load {
     completed: Arc<AtomicU64>,
     stopping: Arc<AtomicBool>,
-    feeder: JoinHandle<Histogram<u64>>,
+    feeder: JoinHandle<()>,
 }
 
 impl Load {
@@ -50,41 +45,26 @@ impl Load {
         self.completed.load(Relaxed)
     }
 
-    /// Lets the jobs in flight end, then takes the lane down. Returns how long each submission took.
+    /// Lets the jobs in flight end, then takes the lane down.
     ///
     /// # Panics
     /// If the lane lost a job: then its jobs a second mean nothing.
-    pub fn stop(self) -> Histogram<u64> {
+    pub fn stop(self) {
         self.stopping.store(true, Relaxed);
-        self.feeder.join().unwrap()
+        self.feeder.join().unwrap();
     }
 }
 
-fn feed(
-    lane: Lane,
-    work: Work,
-    completed: Arc<AtomicU64>,
-    stopping: &AtomicBool,
-) -> Histogram<u64> {
+fn feed(lane: Lane, work: Work, completed: Arc<AtomicU64>, stopping: &AtomicBool) {
     let (end, ends) = mpsc::channel();
-    let mut took = empty_histogram();
-    let submit = || {
-        let job = Job::new(work, completed.clone(), end.clone());
-        let begun = Instant::now();
-        (lane.submit)(job);
-        begun.elapsed().as_nanos() as u64
-    };
-    for _ in 0..lane.in_flight {
-        _ = submit();
-    }
+    let submit = || (lane.submit)(Job::new(work, completed.clone(), end.clone()));
+    (0..lane.in_flight).for_each(|_| submit());
     let mut in_flight = lane.in_flight;
     while in_flight > 0 {
         match ends.recv().unwrap() {
             End::Completed if stopping.load(Relaxed) => in_flight -= 1,
-            // Not of the first ones, which come in a burst.
-            End::Completed => took.saturating_record(submit()),
+            End::Completed => submit(),
             End::Lost => panic!("the lane dropped a job that it had not run"),
         }
     }
-    took
 }

@@ -4,9 +4,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 /// So many steps of a chain of arithmetic in which each needs the one before:
 /// no memory, no system call, nothing to skip.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub steps: u64,
 }
@@ -21,10 +23,7 @@ impl Work {
             trial.steps *= 2;
         }
         let best = trial.best_of(500);
-        let scale = target.as_secs_f64() / best.as_secs_f64();
-        Self {
-            steps: (trial.steps as f64 * scale) as u64,
-        }
+        trial.times(target.as_secs_f64() / best.as_secs_f64())
     }
 
     pub fn run(self) {
@@ -35,14 +34,14 @@ impl Work {
         black_box(x);
     }
 
-    /// One of `pieces` that make this up.
-    pub fn piece(self, pieces: u64) -> Self {
+    /// Takes so many times as long as this.
+    pub fn times(self, factor: f64) -> Self {
         Self {
-            steps: self.steps / pieces,
+            steps: (self.steps as f64 * factor) as u64,
         }
     }
 
-    pub fn best_of(self, tries: u32) -> Duration {
+    fn best_of(self, tries: u32) -> Duration {
         (0..tries).map(|_| self.timed()).min().unwrap_or_default()
     }
 

@@ -14,8 +14,9 @@ use tokio::task::JoinHandle;
 use twolane_tpch::queries;
 use twolane_tpch::tables::Access;
 
+use crate::common::{Common, Policy};
 use crate::executor::VCORES;
-use crate::process::{Common, Policy, Process, Role};
+use crate::process::{Process, Role};
 use crate::proxy::Seen;
 use crate::scheduler::Question;
 use crate::{executor, scheduler};

@@ -14,7 +14,7 @@ use twolane::io::IoConnector;
 use twolane_ballista::on_lane;
 use twolane_benches::child;
 
-use crate::process::{Common, say};
+use crate::common::{Common, say};
 
 /// The interval between heartbeats.
 pub const INTERVAL_SECONDS: u64 = 1;

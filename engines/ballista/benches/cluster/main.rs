@@ -39,6 +39,7 @@
 //! ```
 
 mod cluster;
+mod common;
 mod executor;
 mod flight;
 mod kill;
@@ -57,7 +58,8 @@ use twolane_tpch::tables::Store;
 use twolane_tpch::{geometric_mean, queries};
 
 use cluster::{Cluster, Plan, Rows, SHORT_TIMEOUT_SECONDS, TIMEOUT_SECONDS, rows};
-use process::{PATIENCE, Policy, Role};
+use common::Policy;
+use process::{PATIENCE, Role};
 
 /// For one query.
 const LIMIT: Duration = Duration::from_secs(300);

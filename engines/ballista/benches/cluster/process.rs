@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
-use ballista_core::config::TaskSchedulingPolicy;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use twolane_benches::child;
 use twolane_benches::watchdog::Watchdog;
-use twolane_tpch::tables::Access;
 
 use crate::{executor, scheduler};
 
@@ -22,34 +20,10 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 /// The level of what a process says on its stderr, `error` by default.
 const LOG: &str = "TWOLANE_BENCH_LOG";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Policy {
-    /// The scheduler hands tasks to the executors, which send heartbeats.
-    Push,
-    /// The executors poll for tasks.
-    Pull,
-}
-
-impl From<Policy> for TaskSchedulingPolicy {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Push => Self::PushStaged,
-            Policy::Pull => Self::PullStaged,
-        }
-    }
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Role {
     Scheduler(scheduler::Role),
     Executor(executor::Role),
-}
-
-/// What all of a cluster's processes know.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Common {
-    pub policy: Policy,
-    pub access: Access,
 }
 
 struct Stderr;
@@ -161,10 +135,4 @@ impl Drop for Process {
         // It may have ended.
         let _ = self.kill();
     }
-}
-
-/// The child's side of [`Process::hear`].
-pub fn say(answer: &impl Serialize) {
-    println!("{}", serde_json::to_string(answer).expect("JSON"));
-    std::io::stdout().flush().expect("the bench listens");
 }

@@ -11,7 +11,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use serde::{Deserialize, Serialize};
 
-use crate::process::{Common, say};
+use crate::common::{Common, say};
 use crate::proxy::Proxy;
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,7 +8,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use twolane::{CpuRuntime, Priority};
 use twolane_datafusion::{LaneTracer, run_on};
 
-use crate::tables::Place;
+/// Where the tables are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Memory,
+    S3,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Contender {

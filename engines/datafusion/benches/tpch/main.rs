@@ -52,9 +52,8 @@ use twolane_benches::{Bench, Column, Contender as Turn, Contest, Report, Sample,
 use twolane_tpch::geometric_mean;
 use twolane_tpch::tables::Store;
 
-use contender::Contender;
+use contender::{Contender, Place};
 use process::{Answer, Role, Work};
-use tables::Place;
 
 fn main() -> ExitCode {
     if let Some(role) = child::role::<Role>() {

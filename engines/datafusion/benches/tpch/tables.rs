@@ -3,19 +3,12 @@
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use object_store::client::{ReqwestConnector, SpawnedReqwestConnector};
-use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use twolane::io::IoConnector;
 use twolane_tpch::tables::in_memory;
 
 use crate::contender::Engine;
 use crate::process::Role;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
-    Memory,
-    S3,
-}
 
 /// Lets the queries of `context` find the tables.
 pub async fn register(
