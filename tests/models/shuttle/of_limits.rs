@@ -15,6 +15,7 @@ use crate::check;
 use crate::key::Key;
 use crate::limits::{Charge, Limit, Limits};
 use crate::pace::Shares;
+use crate::pace::clock::{nanos, now};
 
 /// Slow enough that no window ends while a test runs.
 pub(crate) const MS: Duration = Duration::from_secs(5);
@@ -29,7 +30,7 @@ pub(crate) fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
     with_wait(100 * MS, jobs, threads)
 }
 
-fn with_wait(wait: Duration, jobs: Option<usize>, threads: usize) -> Arc<Limits> {
+pub(crate) fn with_wait(wait: Duration, jobs: Option<usize>, threads: usize) -> Arc<Limits> {
     let wait = Some(wait);
     let shares = Arc::new(Shares::new(threads, wait));
     Limits::new(Limit { jobs, wait }, threads, &shares)
@@ -333,6 +334,22 @@ fn a_turn_is_forgotten_at_the_end_of_its_window() {
         }
         drop(kept);
         assert!(limits.is_free());
+    });
+}
+
+/// Also in later windows than the first one.
+#[test]
+fn a_turn_counts_in_its_window() {
+    alone(|| {
+        let window = Duration::from_millis(20);
+        let limits = with_wait(window, None, 1);
+        while now() < nanos(window) {}
+        let is_refused = || {
+            let _one = limits.admit(None, None).unwrap();
+            limits.admit(None, None).is_err()
+        };
+        // Unless the window has just ended.
+        while !is_refused() {}
     });
 }
 
