@@ -68,8 +68,9 @@ async fn listen(app: Router) -> SocketAddr {
     address
 }
 
-/// With one thread, and a place for one job.
+/// With one thread, and a place for one job. The test has its time limit by that.
 fn lane() -> CpuRuntime {
+    support::limit_this_thread();
     let cpu = CpuRuntime::builder().thread_name("cpu").worker_threads(1);
     cpu.queue_limit(Priority::Normal, 1).build().unwrap()
 }
@@ -90,7 +91,6 @@ fn of(text: &str) -> String {
 
 #[tokio::test]
 async fn an_error_of_the_lane_is_503_and_a_panic_500() {
-    let _limit = support::time_limit();
     let cpu = lane();
     let server = serve(&cpu).await;
     let answer = ask(server, "GET /compute", "\r\n").await;
@@ -112,7 +112,6 @@ async fn an_error_of_the_lane_is_503_and_a_panic_500() {
 /// The client sends the head of a request and waits for an answer before it sends the body.
 #[tokio::test]
 async fn a_full_queue_answers_before_the_body_is_there() {
-    let _limit = support::time_limit();
     let cpu = lane();
     let server = serve(&cpu).await;
     let permit = cpu.handle().try_reserve().unwrap();

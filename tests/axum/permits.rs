@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use twolane::Handle;
 use twolane::axum::{CpuJson, JobError, Reserved, json_from_cpu};
 
-use crate::support::{self, Dropped};
+use crate::support::Dropped;
 use crate::{ask, lane, listen, of};
 
 struct Value(Dropped);
@@ -25,7 +25,6 @@ impl Serialize for Value {
 /// The handler's thread dropped it: 5 MB stopped the I/O lane for 77 ms.
 #[tokio::test]
 async fn a_value_that_the_lane_refuses_is_dropped_on_the_lane() {
-    let _limit = support::time_limit();
     let cpu = lane();
     let (dropped, drops) = mpsc::channel();
     let late = cpu.handle().try_reserve().unwrap();
@@ -52,7 +51,6 @@ async fn length(State(cpu): State<Handle>, CpuJson(text): CpuJson<String>) -> St
 /// was one row.
 #[tokio::test]
 async fn a_permit_and_a_parsed_body_are_one_permit() {
-    let _limit = support::time_limit();
     let cpu = lane();
     let app = Router::new()
         .route("/sum", post(sum))

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use metrics::{Key, Unit};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use twolane::Handle;
 use twolane::metrics::{MetricsReporter, PrometheusCollector};
 use twolane::watch::Watch;
 
 use crate::busy;
 use crate::scrape::{Samples, key, samples, text};
 use crate::support::wait::wait_until;
-use crate::support::{lanes, lanes_with, time_limit};
+use crate::support::{lanes, lanes_with};
 
-pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
+fn recorded(snapshotter: &Snapshotter) -> Samples {
     let all = snapshotter.snapshot().into_vec().into_iter();
     let sample = |(composite, _, _, value): (metrics_util::CompositeKey, _, _, DebugValue)| {
         let labels = composite.key().labels();
@@ -28,20 +29,23 @@ pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
     all.map(sample).collect()
 }
 
+/// What a recorder gets of one report.
+pub(crate) fn reported(cpu: &Handle) -> Samples {
+    let recorder = DebuggingRecorder::new();
+    metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu).report());
+    recorded(&recorder.snapshotter())
+}
+
 #[test]
 fn a_recorder_gets_what_a_scrape_gets() {
-    let _limit = time_limit();
     let busy = busy();
     let cpu = busy.lanes.cpu.handle().clone();
     let scraped = samples(&text(PrometheusCollector::new(&cpu)));
-    let recorder = DebuggingRecorder::new();
-    metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
-    assert_eq!(recorded(&recorder.snapshotter()), scraped);
+    assert_eq!(reported(&cpu), scraped);
 }
 
 #[test]
 fn names_and_labels_can_be_changed() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let recorder = DebuggingRecorder::new();
     metrics::with_local_recorder(&recorder, || {
@@ -62,7 +66,6 @@ fn names_and_labels_can_be_changed() {
 
 #[test]
 fn all_is_described() {
-    let _limit = time_limit();
     let lanes = lanes_with(1, |builder| builder.watch_io(Watch::new()));
     let recorder = DebuggingRecorder::new();
     metrics::with_local_recorder(&recorder, || {
@@ -91,12 +94,10 @@ fn all_is_described() {
 /// stood still until that was larger than the old lane's.
 #[test]
 fn lanes_one_after_the_other_under_one_label_add_up() {
-    let _limit = time_limit();
     let recorder = DebuggingRecorder::new();
     let (mut busy, mut waited) = (0.0, 0.0);
     for jobs in [3, 2, 4] {
-        let lanes = lanes_with(1, |builder| builder.histograms(true));
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, lanes) = lanes_with(1, |builder| builder.histograms(true)).and_handle();
         let mut reporter = MetricsReporter::new(&cpu);
         let mut report = || metrics::with_local_recorder(&recorder, || reporter.report());
         report();
@@ -141,9 +142,7 @@ fn lanes_one_after_the_other_under_one_label_add_up() {
 /// wait.
 #[test]
 fn it_reports_at_each_interval() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let completed = || {

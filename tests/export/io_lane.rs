@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use metrics_util::debugging::DebuggingRecorder;
-use twolane::metrics::{MetricsReporter, PrometheusCollector};
+use twolane::metrics::PrometheusCollector;
 use twolane::watch::{Watch, watch};
 
-use crate::facade::recorded;
+use crate::facade::reported;
 use crate::scrape::{Samples, samples, text};
-use crate::support::{lanes_with, time_limit};
+use crate::support::lanes_with;
 
 fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
     let all = samples.iter().map(|(key, value)| (key.as_str(), *value));
@@ -21,19 +20,16 @@ fn of_io(samples: &Samples) -> impl Iterator<Item = (&str, f64)> {
 
 #[test]
 fn a_lane_has_them_if_it_is_watched_from_zero_on() {
-    let _limit = time_limit();
     for is_watched in [false, true] {
-        let lanes = lanes_with(1, |builder| match is_watched {
+        let (cpu, _lanes) = lanes_with(1, |builder| match is_watched {
             // What a noisy machine delays is no stall.
             true => builder.watch_io(Watch::new().threshold(Duration::from_secs(60))),
             false => builder,
-        });
-        let cpu = lanes.cpu.handle().clone();
+        })
+        .and_handle();
         assert_eq!(cpu.watcher().is_some(), is_watched);
-        let recorder = DebuggingRecorder::new();
-        metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
         let scraped = samples(&text(PrometheusCollector::new(&cpu)));
-        for samples in [recorded(&recorder.snapshotter()), scraped] {
+        for samples in [reported(&cpu), scraped] {
             // So that a rate begins at zero, not with the first stall.
             let stalls = samples.get("twolane_io_stalls_total{culprit=other,lane=cpu}");
             assert_eq!(stalls, is_watched.then_some(&0.0));
@@ -48,7 +44,6 @@ fn a_lane_has_them_if_it_is_watched_from_zero_on() {
 /// may hold what a label's value must escape.
 #[test]
 fn the_most_frequent_culprits_have_a_label_each() {
-    let _limit = time_limit();
     let (send, stalls) = mpsc::channel();
     let told = Arc::new(AtomicBool::new(false));
     let tells = told.clone();
@@ -56,8 +51,7 @@ fn the_most_frequent_culprits_have_a_label_each() {
         tells.store(true, SeqCst);
         let _ = send.send(stall.culprit().map(str::to_owned));
     });
-    let lanes = lanes_with(1, |builder| builder.watch_io(settings));
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes_with(1, |builder| builder.watch_io(settings)).and_handle();
     let stall = |name: &str| {
         told.store(false, SeqCst);
         let told = told.clone();
@@ -113,7 +107,5 @@ fn the_most_frequent_culprits_have_a_label_each() {
     ];
     assert_eq!(outcomes, BTreeSet::from(of_jobs));
 
-    let recorder = DebuggingRecorder::new();
-    metrics::with_local_recorder(&recorder, || MetricsReporter::new(&cpu).report());
-    assert_eq!(recorded(&recorder.snapshotter()), scraped);
+    assert_eq!(reported(&cpu), scraped);
 }

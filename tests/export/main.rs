@@ -25,12 +25,12 @@ struct Busy {
 }
 
 fn busy() -> Busy {
-    let lanes = lanes_with(1, |builder| {
+    let (cpu, lanes) = lanes_with(1, |builder| {
         builder
             .queue_limit(Priority::Normal, LIMIT)
             .histograms(true)
-    });
-    let cpu = lanes.cpu.handle().clone();
+    })
+    .and_handle();
     // Ends: three completed and one panicked.
     for _ in 0..3 {
         cpu.spawn_cpu(|| ()).wait().unwrap();

@@ -6,12 +6,11 @@ use twolane::Priority;
 use twolane::metrics::{DurationHistogram, PrometheusCollector};
 
 use crate::scrape::{samples, text};
-use crate::support::{lanes, lanes_with, time_limit};
+use crate::support::{lanes, lanes_with};
 use crate::{LIMIT, busy};
 
 #[test]
 fn each_family_has_its_name_type_and_unit_once() {
-    let _limit = time_limit();
     let (one, two) = (lanes(1), lanes(1));
     let both = [("ingest", one.cpu.handle()), ("query", two.cpu.handle())];
     let text = text(PrometheusCollector::of_lanes(both));
@@ -54,7 +53,6 @@ fn each_family_has_its_name_type_and_unit_once() {
 
 #[test]
 fn a_scrape_tells_what_the_test_has_counted() {
-    let _limit = time_limit();
     let busy = busy();
     let cpu = busy.lanes.cpu.handle().clone();
     let samples = samples(&text(PrometheusCollector::new(&cpu)));
@@ -107,7 +105,6 @@ const BOUNDS: [f64; 19] = [
 /// In the fine buckets of the snapshot an entry is at most a 32nd too long.
 #[test]
 fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
-    let _limit = time_limit();
     let lanes = lanes_with(1, |builder| builder.histograms(true));
     let cpu = lanes.cpu.handle().with_priority(Priority::High);
     for rounds in 0..200_u64 {

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, Dropped, Lanes, lanes, lasts};
+use crate::support::{Dropped, Lanes, lanes, lasts};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use http_body::{Body, Frame};
@@ -44,7 +44,6 @@ where
 
 #[test]
 fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
-    let _limit = support::time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let panics = stream::poll_fn(|_| panic!("no such codec"));
     let body = cpu.handle().body_from_io(hello_and(panics), 1024);
@@ -63,7 +62,6 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
 /// nothing.
 #[test]
 fn a_body_s_own_error_comes_as_it_is_and_once() {
-    let _limit = support::time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let reset = stream::repeat_with(|| Err("reset by peer"));
     let mut body = cpu.handle().body_from_io(hello_and(reset), 1024);
@@ -82,7 +80,6 @@ fn a_body_s_own_error_comes_as_it_is_and_once() {
 /// I/O lane that runs.
 #[test]
 fn an_empty_body_is_at_its_end_from_the_start() {
-    let _limit = support::time_limit();
     let lanes = Stepped::new();
     let mut empty = lanes.cpu.handle().body_from_io(Empty::<Bytes>::new(), 1024);
     assert!(empty.is_end_stream());
@@ -99,7 +96,6 @@ fn an_empty_body_is_at_its_end_from_the_start() {
 /// the second looks whole.
 #[test]
 fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
-    let _limit = support::time_limit();
     for last in [None, Some("closed before message completed")] {
         let Lanes { cpu, io } = lanes(1);
         let (dropped, feeder_gone) = mpsc::channel();
@@ -124,7 +120,6 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
 /// On a runtime of one thread, the feeder goes before the task that reads the body or after it.
 #[test]
 fn a_body_is_lost_with_a_runtime_of_one_thread() {
-    let _limit = support::time_limit();
     for feeder_is_older in [true, false] {
         let lanes = Stepped::new();
         let (feeds, fed) = tokio::sync::oneshot::channel::<()>();
@@ -155,7 +150,6 @@ fn a_body_is_lost_with_a_runtime_of_one_thread() {
 
 #[test]
 fn the_limit_of_a_body_counts_in_bytes() {
-    let _limit = support::time_limit();
     let lanes = Stepped::new();
     let (tell, read) = mpsc::channel();
     let frames = stream::repeat_with(move || {

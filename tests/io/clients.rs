@@ -2,7 +2,7 @@
 //! `IoLayer`. What must hold for a request must hold for both.
 
 use crate::server;
-use crate::support::{Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
@@ -25,7 +25,6 @@ pub(super) enum Client {
 
 /// On a lane of one thread: each client, by HTTP/1.1 and by HTTP/2.
 pub(super) fn with_each(mut test: impl FnMut(Lanes, Client)) {
-    let _limit = time_limit();
     for h2 in [false, true] {
         println!("HTTP/2: {h2}");
         let hyper = legacy::Client::builder(TokioExecutor::new())

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, mpsc};
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, Dropped, Lanes, cpu_lane, lanes, thread_name, time_limit};
+use crate::support::{Dropped, Lanes, cpu_lane, lanes, thread_name};
 use futures::future::{join_all, select};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::{Barrier, oneshot};
@@ -21,7 +21,6 @@ async fn abort_when_begun<F: Future>(call: F, begun: oneshot::Receiver<()>) {
 /// All of it is written as a user writes it: without a type, a box or a pin.
 #[test]
 fn a_job_uses_a_value_on_the_io_lane() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let job = cpu.spawn(async {
         let make = async { IoOwned::new(vec![thread_name()]) };
@@ -65,7 +64,6 @@ async fn pop(numbers: &mut Vec<u8>) -> Option<u8> {
 /// has to be `Send`, in a function over all types, and with a value that is not `Sync`.
 #[test]
 fn any_async_function_can_be_called() {
-    let _limit = support::time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let mut numbers = cpu.handle().io_owned(vec![1, 2, 3, 4, 5, 6]);
     let job = cpu.spawn(async move {
@@ -90,7 +88,6 @@ fn the_call_after_an_aborted_one_begins_after_its_drop() {
             self.0.push("dropped");
         }
     }
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let mut notes = cpu.handle().io_owned(Vec::new());
     let job = cpu.spawn(async move {
@@ -116,7 +113,6 @@ fn the_call_after_an_aborted_one_begins_after_its_drop() {
 /// would write what its owner has given up.
 #[test]
 fn a_call_that_was_aborted_before_its_begin_never_runs() {
-    let _limit = support::time_limit();
     let lane = Stepped::new();
     let (dropped, drops) = mpsc::channel();
     let mut notes = lane.cpu.handle().io_owned((Vec::new(), Dropped(dropped)));
@@ -151,7 +147,6 @@ fn panics_at_once(_notes: &mut Vec<&'static str>) -> Ready<()> {
 /// one that drops the value.
 #[test]
 fn the_order_of_the_polls_does_not_matter() {
-    let _limit = time_limit();
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .build()
@@ -168,7 +163,6 @@ fn the_order_of_the_polls_does_not_matter() {
 /// As with Tokio's mutex: what a panic left half-done is the owner's to judge.
 #[test]
 fn a_panic_reaches_the_caller_and_leaves_the_value() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let mut notes = cpu.handle().io_owned(Vec::new());
     let job = cpu.spawn(async move {
@@ -189,7 +183,6 @@ fn a_panic_reaches_the_caller_and_leaves_the_value() {
 
 #[test]
 fn a_value_needs_the_io_lane_alone() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let mut value = cpu.handle().io_owned(1);
     let shared = cpu.handle().io_owned(2).shared();
@@ -204,7 +197,6 @@ fn a_value_needs_the_io_lane_alone() {
 /// Rows under a transaction: the table is the job's again after them.
 #[test]
 fn a_stream_borrows_the_value_and_gives_it_back() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let mut table = cpu.handle().io_owned((0..100).collect::<Vec<_>>());
     let job = cpu.spawn(async move {
@@ -254,7 +246,6 @@ impl Clone for Client {
 /// Ten jobs with one client. The barrier opens once all ten are inside, each with its clone.
 #[test]
 fn the_users_of_a_shared_value_run_at_the_same_time() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(2);
     let (dropped, drops) = mpsc::channel();
     let client = Client(Arc::new(Dropped(dropped)), Cell::new(()));
@@ -282,7 +273,6 @@ fn the_users_of_a_shared_value_run_at_the_same_time() {
 /// A call of a shared value that is given up, or that panics, is nothing to the others.
 #[test]
 fn the_users_of_a_shared_value_end_each_on_its_own() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let (dropped, drops) = mpsc::channel();
     let client = cpu.handle().io_owned(Arc::new(Dropped(dropped))).shared();
@@ -305,7 +295,6 @@ fn the_users_of_a_shared_value_end_each_on_its_own() {
 
 #[test]
 fn without_a_handle_a_value_has_no_lane() {
-    let _limit = support::time_limit();
     let made = std::panic::catch_unwind(|| IoOwned::new(1));
     let text = *made.unwrap_err().downcast::<String>().unwrap();
     assert!(text.starts_with("no current twolane handle"), "{text}");

@@ -8,7 +8,7 @@ use crate::dropping::{self, Probe, end_of};
 use crate::gate::gate;
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
-use crate::support::{self, Lanes, lanes, thread_name, time_limit};
+use crate::support::{Lanes, lanes, thread_name};
 use futures::{StreamExt, stream};
 use twolane::{HandleExt, IoOwned, JoinErrorKind, Task};
 
@@ -109,7 +109,6 @@ fn is_dropped_on_io(way: &str, end: impl FnOnce(&Lanes, Value, &dyn Fn())) {
 /// Used in any way, by an owner that is a job and ends in any of the ways in which jobs end.
 #[test]
 fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
-    let _limit = time_limit();
     for (way, end) in WAYS {
         is_dropped_on_io(way, |lanes, value, _| end(lanes, value));
     }
@@ -136,7 +135,6 @@ impl Drop for Last {
 /// spawns must not go to the runtime of the thread that happens to drop the value.
 #[test]
 fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let context = Some(io.handle().id());
     let (dropped, drops) = mpsc::channel();
@@ -199,7 +197,6 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
 /// The value was given up in time, but the runtime ends before it comes to the drop.
 #[test]
 fn a_runtime_that_ends_drops_the_values_that_wait_for_it() {
-    let _limit = support::time_limit();
     let Stepped { cpu, io } = Stepped::new();
     let context = Some(io.handle().id());
     let (dropped, drops) = mpsc::channel();

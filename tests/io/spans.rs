@@ -3,14 +3,13 @@
 use std::sync::mpsc;
 
 use crate::log::{Log, Logs, two_polls};
-use crate::support::{Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use twolane::HandleExt;
 
 /// What a client logs belongs to the request that asks it, and so does what it logs when
 /// it is dropped.
 #[test]
 fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let (dropped, wait) = mpsc::channel();
     let mut client = cpu.handle().io_owned(Logs(dropped));

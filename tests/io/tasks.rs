@@ -15,7 +15,7 @@ use twolane::HandleExt;
 use twolane::io::DEFAULT_BODY_LIMIT;
 
 use crate::support::turns::current_thread;
-use crate::support::{child, cpu_lane, time_limit};
+use crate::support::{child, cpu_lane};
 
 /// A server without Tokio: it answers each request on its connection by the name of its path.
 fn server() -> SocketAddr {
@@ -78,7 +78,6 @@ fn tasks_of_responses(io: &Runtime) -> [u64; 3] {
 /// In a process of its own, whose tasks are these alone.
 #[test]
 fn a_response_is_a_task_its_body_one_and_an_end_that_is_in_doubt_one() {
-    let _limit = time_limit();
     if !child::is_child() {
         let test = "tasks::a_response_is_a_task_its_body_one_and_an_end_that_is_in_doubt_one";
         let found = child::run(test, |_| (), |_| ());

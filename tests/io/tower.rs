@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use crate::clients::HyperClient;
 use crate::stepped::wait;
-use crate::support::{Dropped, Lanes, lanes, lasts, thread_name, time_limit};
+use crate::support::{Dropped, Lanes, lanes, lasts, thread_name};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
@@ -29,7 +29,6 @@ fn ask(url: &str) -> Request<Full<Bytes>> {
 
 #[test]
 fn the_client_s_own_error_arrives_as_it_is_and_a_panic_as_one() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let layer = IoLayer::new(cpu.handle());
     let client: HyperClient = Client::builder(TokioExecutor::new()).build_http();
@@ -75,7 +74,6 @@ impl<F: FnMut(&mut Context<'_>) -> Poll<io::Result<()>>> Service<Request<()>> fo
 
 #[test]
 fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let says_no = Ready(|_: &mut Context<'_>| {
         assert_eq!(thread_name(), "io");
@@ -91,7 +89,6 @@ fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
 /// A waiter that gives up leaves the queue.
 #[test]
 fn dropping_the_future_ends_the_wait_for_readiness() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let (asked, asks) = mpsc::channel();
     let (dropped, dropped_on) = mpsc::channel();
@@ -114,7 +111,6 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
 /// is gone. If the whole lane goes, that is the truth to tell.
 #[test]
 fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
-    let _limit = time_limit();
     let Lanes { cpu, io } = lanes(1);
     let (dropped, worker_gone) = mpsc::channel();
     let (works, polled) = lasts(Dropped(dropped));
@@ -143,7 +139,6 @@ fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
 /// meanwhile.
 #[test]
 fn a_limit_inside_shows_in_the_delay_and_not_in_poll_ready() {
-    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(1);
     let (called, calls) = mpsc::channel();
     let service = tower::service_fn(move |_: Request<()>| {

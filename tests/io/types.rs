@@ -9,7 +9,7 @@ use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::shows::shows;
-use crate::support::{self, Lanes, lanes, time_limit};
+use crate::support::{Lanes, lanes};
 use futures::stream::{self, StreamExt};
 use http_body_util::Empty;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
@@ -30,9 +30,7 @@ assert_impl_all!(IoShared<std::cell::Cell<u8>>: UnwindSafe, RefUnwindSafe);
 /// One looks at `Debug` when something hangs: it tells the state.
 #[test]
 fn debug_tells_the_state_of_values_and_bodies() {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let handle = lanes.cpu.handle().clone();
+    let (handle, _lanes) = lanes(2).and_handle();
     let value = handle.io_owned(1);
     shows(&value, &["IoOwned", "in_use: false"]);
     shows(&value.shared(), &["IoShared"]);
@@ -46,7 +44,6 @@ fn debug_tells_the_state_of_values_and_bodies() {
 /// `unwrap` prints `Debug`: it must tell what happened.
 #[test]
 fn debug_of_errors_of_bodies_and_clients_tells_what_happened() {
-    let _limit = support::time_limit();
     let Lanes { cpu, io } = lanes(1);
     let parser = stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
     let mut bridged = cpu.handle().stream_from_io(parser, 1, |_| 1);

@@ -7,7 +7,7 @@ use twolane::Handle;
 use twolane::io::Bridged;
 
 use crate::dice::Dice;
-use crate::surroundings::{Done, Item, Round, paused, wait_a_little};
+use crate::surroundings::{Done, Item, Round, items_taken, paused, wait_a_little};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -36,11 +36,7 @@ impl Plan {
             limit: dice.one_of(&[0, 1, 8, 1_000]),
             pending_each: 2 + dice.below(8),
             panics_at: dice.once_in(4).then(|| dice.below(inputs + 20)),
-            take: if dice.once_in(4) {
-                dice.below(60) as usize
-            } else {
-                usize::MAX
-            },
+            take: items_taken(dice),
         }
     }
 

@@ -42,9 +42,8 @@ pub(crate) fn all(round: &Round, is_exact: bool) {
         wrong.push(format!("a key keeps jobs: {:?}", sites.keys()));
     }
     if !wrong.is_empty() {
-        crate::watchdog::report();
         wrong.truncate(20);
-        panic!("{}", wrong.join("\n"));
+        panic!("{}\n{}", crate::watchdog::report(), wrong.join("\n"));
     }
 }
 

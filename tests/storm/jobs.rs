@@ -1,7 +1,6 @@
 //! Jobs in every form, and jobs that they submit themselves: drawn, submitted by whatever call,
 //! and awaited, cancelled, dropped or left alone.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -301,7 +300,7 @@ impl Drawn {
             (Way::Permit(permit), false) => permit.spawn(job.future()),
             (Way::OnIo, _) => cpu.spawn_io(job.future()),
         };
-        let answer = catch_unwind(AssertUnwindSafe(|| submitting(&record, call)));
+        let answer = submitting(&record, call);
         let entry = match &answer {
             _ if !record.facts().gone_in_call => Entry::Taken,
             _ if round.may_end() => Entry::RefusedOrClosed,

@@ -2,8 +2,10 @@
 //! by what awaits it. At the end of a round the lane's counters are held against them.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use twolane::{JoinError, JoinErrorKind};
 
@@ -166,15 +168,11 @@ thread_local! {
 }
 
 /// Runs the call that submits a job. It may panic.
-pub(crate) fn submitting<T>(record: &Record, call: impl FnOnce() -> T) -> T {
-    struct Before(Option<u64>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            SUBMITTING.set(self.0);
-        }
-    }
-    let _before = Before(SUBMITTING.replace(Some(record.number)));
-    call()
+pub(crate) fn submitting<T>(record: &Record, call: impl FnOnce() -> T) -> thread::Result<T> {
+    let before = SUBMITTING.replace(Some(record.number));
+    let answer = catch_unwind(AssertUnwindSafe(call));
+    SUBMITTING.set(before);
+    answer
 }
 
 /// What a job has captured.
@@ -249,7 +247,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // Else it is a future that is dropped half-way.
-        if !self.has_ended && std::thread::panicking() {
+        if !self.has_ended && thread::panicking() {
             self.record.note(|facts| facts.end = End::Panic);
         }
         let running_closures = &self.round.ledger.running_closures;

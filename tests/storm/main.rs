@@ -31,17 +31,13 @@ mod work;
 
 #[path = "../../crates/core/tests/support/dice.rs"]
 mod dice;
-#[path = "../../crates/core/tests/support/wait.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "it is a part of another module elsewhere"
-)]
-mod wait;
+#[path = "../../crates/core/tests/support/mod.rs"]
+mod support;
 
 use std::time::{Duration, Instant};
 
 use dice::Dice;
+use support::memory;
 
 /// Rounds, on a machine that is busy, too. They have some 400 streams.
 const LEAST: u32 = 100;
@@ -50,7 +46,7 @@ const LEAST: u32 = 100;
 fn everything_at_once() {
     let seconds = std::env::var("TWOLANE_STORM_SECONDS");
     let seconds = seconds.map_or(2, |seconds| seconds.parse().unwrap());
-    watchdog::start();
+    watchdog::listen();
     let mut seed = dice::seed_of_environment();
     let (mut rounds, mut jobs) = (0, 0);
     let start = Instant::now();
@@ -61,21 +57,12 @@ fn everything_at_once() {
         jobs += round::run(seed);
         rounds += 1;
         if seconds >= 100 && start.elapsed().as_secs() >= seconds / 10 {
-            let now = resident();
+            let now = memory("VmRSS");
             let then = *resident_then.get_or_insert(now);
             let most = then + then / 10 + 64 * 1024;
-            assert!(now <= most, "{then} KiB were resident then, now {now}");
+            assert!(now <= most, "{then} kB were resident then, now {now}");
         }
         seed = Dice::of(seed).below(u64::MAX);
     }
-    let units = watchdog::beats();
-    eprintln!("{rounds} rounds, {units} units, {jobs} jobs");
-}
-
-/// Of this process, in KiB, as `/proc` tells: 0 elsewhere.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number.map_or(0, |kib| kib.parse().unwrap())
+    eprintln!("{rounds} rounds, {jobs} jobs");
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
 
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use twolane::{Handle, HandleExt, IoOwned};
 
 use crate::dice::Dice;
-use crate::round::IO;
+use crate::support::thread_name;
 use crate::surroundings::{Done, Item, Round, wait_a_little};
 use crate::watchdog::Planned;
 
@@ -23,7 +23,7 @@ impl Drop for Log {
     fn drop(&mut self) {
         let (item, round) = (self.item.clone(), self.round.clone());
         let is_on_io = move || {
-            let is_it = thread::current().name() == Some(IO);
+            let is_it = thread_name() == "io";
             assert!(is_it || round.io_ends.load(SeqCst), "dropped elsewhere");
         };
         is_on_io();
@@ -115,38 +115,28 @@ pub(crate) async fn shared(round: Arc<Round>, cpu: Handle, limited: bool, mut di
     let value = (Arc::new(AtomicU64::new(0)), round.live.item(id));
     let shared = cpu.io_owned(value).shared();
     let jobs = (0..dice.below(6)).map(|_| {
-        let (shared, round) = (shared.clone(), round.clone());
-        let job = {
-            let round = round.clone();
-            async move {
-                let add = async |(sum, _item): (Arc<AtomicU64>, Item)| sum.fetch_add(1, SeqCst);
-                match shared.with(add).await {
-                    Ok(_) => true,
-                    Err(error) => {
-                        round.check(error, Done::default());
-                        false
-                    }
-                }
-            }
-        };
-        let job = cpu.spawn(job);
-        async move {
-            match job.await {
-                Ok(added) => Some(added),
-                Err(error) => {
-                    round.check(error, Done::needs_permit(limited));
-                    None
-                }
-            }
-        }
+        let shared = shared.clone();
+        cpu.spawn(async move {
+            let add = async |(sum, _item): (Arc<AtomicU64>, Item)| sum.fetch_add(1, SeqCst);
+            shared.with(add).await
+        })
     });
     let jobs: Vec<_> = jobs.collect();
-    let ended = futures::future::join_all(jobs).await;
-    let certain = ended.iter().filter(|added| **added == Some(true)).count() as u64;
-    // A job that a shutdown has dropped may have added or not.
-    let most = certain + ended.iter().filter(|added| added.is_none()).count() as u64;
+    let (mut certain, mut in_doubt) = (0, 0);
+    for added in join_all(jobs).await {
+        match added {
+            Ok(Ok(_)) => certain += 1,
+            Ok(Err(error)) => round.check(error, Done::default()),
+            // A job that a shutdown has dropped may have added or not.
+            Err(error) => {
+                in_doubt += 1;
+                round.check(error, Done::needs_permit(limited));
+            }
+        }
+    }
+    let sums = certain..=certain + in_doubt;
     match shared.with(async |(sum, _item)| sum.load(SeqCst)).await {
-        Ok(sum) => assert!((certain..=most).contains(&sum), "{sum} of {ended:?}"),
+        Ok(sum) => assert!(sums.contains(&sum), "{sum} is none of {sums:?}"),
         Err(error) => round.check(error, Done::default()),
     }
 }

@@ -10,13 +10,14 @@ use futures::future::join_all;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use twolane::metrics::Metrics;
-use twolane::{CpuRuntime, JoinError, JoinErrorKind};
+use twolane::{JoinError, JoinErrorKind};
 
 use crate::dice::Dice;
 use crate::ending::{Ending, Owner};
 use crate::ledger::{Asks, Ledger};
+use crate::support::wait::wait_until;
+use crate::support::{Lanes, lanes_with};
 use crate::surroundings::{Done, Live, PRIORITIES, Round, wait_a_little};
-use crate::wait::wait_until;
 use crate::{bridges, check, jobs, owned, streams, watchdog};
 
 /// The thread on which a unit is driven.
@@ -30,9 +31,6 @@ enum Place {
 }
 
 type Unit = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// The threads of the I/O lane.
-pub(crate) const IO: &str = "io";
 
 /// What the units of a round are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,26 +78,21 @@ pub(crate) fn run(seed: u64) -> usize {
     let mut dice = Dice::of(seed);
     let plan = Plan::draw(&mut dice);
     // The units' own runtime, which outlives the lanes.
-    let mut two_threads = Builder::new_multi_thread();
-    two_threads.worker_threads(2);
-    let outer = two_threads.build().unwrap();
-    let io = two_threads.thread_name(IO).enable_all().build().unwrap();
+    let mut outer = Builder::new_multi_thread();
+    let outer = outer.worker_threads(2).build().unwrap();
     // Lives as long as the lane's memory.
     let token = Arc::new(());
-    let mut builder = CpuRuntime::builder()
-        .worker_threads(plan.threads)
-        .thread_name("lane")
-        .io_handle(io.handle().clone())
-        .on_thread_start({
-            let token = token.clone();
-            move || _ = &token
-        });
-    for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
-        if let Some(limit) = limit {
-            builder = builder.queue_limit(priority, limit);
+    let of_lane = token.clone();
+    let Lanes { cpu, io } = lanes_with(plan.threads, |mut builder| {
+        for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
+            if let Some(limit) = limit {
+                builder = builder.queue_limit(priority, limit);
+            }
         }
-    }
-    let cpu = builder.build().unwrap();
+        let builder = builder.on_thread_start(move || _ = &of_lane);
+        // As it is by default.
+        builder.short_jobs_first(true)
+    });
     let round = Arc::new(Round {
         cpu: cpu.handle().clone(),
         limits: plan.limits,
@@ -198,7 +191,7 @@ pub(crate) fn run(seed: u64) -> usize {
 fn has_lane_thread() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
     let names = tasks.filter_map(|task| read_to_string(task.ok()?.path().join("comm")).ok());
-    names.into_iter().any(|name| name.starts_with("lane-"))
+    names.into_iter().any(|name| name.starts_with("cpu-"))
 }
 
 /// Nothing is under way, and each job that was submitted has ended once.

@@ -13,7 +13,7 @@ macro_rules! ends {
     ($plan:expr, $stages:expr, $size:expr) => {{
         let window = $plan.window;
         let stages = $stages;
-        match ($plan.bytes.filter(|bytes| *bytes > 0), $plan.ordered) {
+        match ($plan.bytes, $plan.ordered) {
             (None, true) => stages.buffered(window).boxed(),
             (None, false) => stages.buffer_unordered(window).boxed(),
             (Some(limit), ordered) => {

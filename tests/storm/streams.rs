@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use twolane::{CpuIteratorExt, CpuStreamExt, Handle, HandleExt, IoOwned, JoinError};
 
 use crate::dice::Dice;
-use crate::surroundings::{Done, Item, Live, Round, paused};
+use crate::surroundings::{Done, Item, Live, Round, items_taken, paused};
 use crate::watchdog::Planned;
 
 pub(crate) enum Failure {
@@ -117,11 +117,7 @@ impl Plan {
             error_at: at(dice),
             panic_at: at(dice),
             source_panics_at: at(dice),
-            take: if dice.once_in(4) {
-                dice.below(60) as usize
-            } else {
-                usize::MAX
-            },
+            take: items_taken(dice),
             pause_each: 1 + dice.below(20) as usize,
         }
     }

@@ -64,6 +64,14 @@ impl Live {
     }
 }
 
+/// How many items a reader takes before it drops the rest.
+pub(crate) fn items_taken(dice: &mut Dice) -> usize {
+    match dice.once_in(4) {
+        true => dice.below(60) as usize,
+        false => usize::MAX,
+    }
+}
+
 /// The inputs, with a pause at each so many polls.
 pub(crate) fn paused<I>(mut inputs: I, pending_each: u64) -> impl Stream<Item = Item> + Send
 where

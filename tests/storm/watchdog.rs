@@ -2,15 +2,14 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fmt::Write;
 use std::panic::panic_any;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use twolane::Handle;
 
 use crate::dice::Dice;
+use crate::support::limit::limit_this_thread_or;
 use crate::surroundings::PRIORITIES;
 
 /// The payload of a panic by plan: which unit it belongs to.
@@ -78,9 +77,6 @@ fn is_by_plan(payload: &AnyPanic) -> bool {
     has_text || has_value || is_of_a_dying_runtime(payload)
 }
 
-/// No round takes a tenth of this.
-const PATIENCE: Duration = Duration::from_secs(180);
-
 #[derive(Default)]
 struct UnderWay {
     seed: u64,
@@ -88,96 +84,62 @@ struct UnderWay {
     phase: &'static str,
     lane: Option<Handle>,
     units: BTreeMap<u64, String>,
-    panics: Vec<String>,
+    /// How many were not by plan.
+    panics: usize,
 }
 
-static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
-static BEATS: AtomicU64 = AtomicU64::new(0);
+static UNDER_WAY: LazyLock<Mutex<UnderWay>> = LazyLock::new(Mutex::default);
 
-fn locked() -> MutexGuard<'static, Option<UnderWay>> {
+fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn with(f: impl FnOnce(&mut UnderWay)) {
-    f(locked().get_or_insert_default());
-}
-
-pub(crate) fn start() {
+/// To panics, from now on.
+pub(crate) fn listen() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if is_by_plan(info.payload()) {
             return;
         }
         hook(info);
-        with(|now| now.panics.push(info.to_string()));
+        under_way().panics += 1;
     }));
-    std::thread::spawn(|| {
-        let (mut seen, mut since) = (0, Duration::ZERO);
-        let look = Duration::from_millis(500);
-        loop {
-            std::thread::sleep(look);
-            let beats = BEATS.load(SeqCst);
-            since = if beats == seen {
-                since + look
-            } else {
-                Duration::ZERO
-            };
-            seen = beats;
-            if since >= PATIENCE {
-                tell(&format!("nothing has ended for {PATIENCE:?}: aborting"));
-                report();
-                std::process::abort();
-            }
-        }
-    });
 }
 
-/// The harness would keep what `eprintln` writes, and an abort would lose it.
-fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+/// What is under way, and by which seed it can be had again.
+pub(crate) fn report() -> String {
+    let now = under_way();
+    let mut text = format!("TWOLANE_SEED={}\n{}\n{}\n", now.seed, now.plan, now.phase);
+    for (id, unit) in &now.units {
+        writeln!(text, "  {id}: {unit}").unwrap();
+    }
+    let Some(lane) = &now.lane else { return text };
+    for priority in PRIORITIES {
+        let metrics = lane.with_priority(priority).metrics();
+        let permits = metrics.permits_in_use;
+        writeln!(text, "  {priority:?}: {metrics}, permits in use {permits}").unwrap();
+    }
+    text
 }
 
-pub(crate) fn report() {
-    with(|now| {
-        tell(&format!(
-            "TWOLANE_SEED={}\n{}\n{}",
-            now.seed, now.plan, now.phase
-        ));
-        for (id, unit) in &now.units {
-            tell(&format!("  {id}: {unit}"));
-        }
-        let Some(lane) = &now.lane else { return };
-        for priority in PRIORITIES {
-            let metrics = lane.with_priority(priority).metrics();
-            let permits = metrics.permits_in_use;
-            tell(&format!(
-                "  {priority:?}: {metrics}, permits in use {permits}"
-            ));
-        }
-    });
-}
-
-/// A round begins.
+/// A round begins, and has a time limit, of which it takes no tenth.
 pub(crate) fn begin(seed: u64, plan: String, lane: Handle) {
-    with(|now| {
-        *now = UnderWay {
-            seed,
-            plan,
-            lane: Some(lane),
-            ..UnderWay::default()
-        }
-    });
+    *under_way() = UnderWay {
+        seed,
+        plan,
+        lane: Some(lane),
+        ..UnderWay::default()
+    };
+    limit_this_thread_or(report);
 }
 
 pub(crate) fn phase(phase: &'static str) {
-    with(|now| now.phase = phase);
+    under_way().phase = phase;
 }
 
 /// Until the guard is dropped.
 pub(crate) fn unit(id: u64, what: String) -> impl Drop + Send {
-    with(|now| {
-        now.units.insert(id, what);
-    });
+    under_way().units.insert(id, what);
     Unit(id)
 }
 
@@ -185,26 +147,13 @@ struct Unit(u64);
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        BEATS.fetch_add(1, SeqCst);
-        with(|now| {
-            now.units.remove(&self.0);
-        });
+        under_way().units.remove(&self.0);
     }
 }
 
 /// The round is over: fails if there was a panic that is not by plan.
 pub(crate) fn end() {
-    let mut panics = 0;
-    with(|now| {
-        panics = now.panics.len();
-        now.lane = None;
-    });
-    if panics > 0 {
-        report();
-        panic!("{panics} panics that are not by plan");
-    }
-}
-
-pub(crate) fn beats() -> u64 {
-    BEATS.load(SeqCst)
+    let panics = under_way().panics;
+    assert_eq!(panics, 0, "panics that are not by plan\n{}", report());
+    under_way().lane = None;
 }

@@ -1,6 +1,6 @@
 //! Which jobs of a stream go by which call site?
 
-use crate::support::{lanes_with, time_limit};
+use crate::support::lanes_with;
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, Priority};
 
@@ -8,13 +8,12 @@ const WINDOW: usize = 64;
 
 #[test]
 fn a_stream_is_one_site_with_its_pump() {
-    let _limit = time_limit();
     for limit in [None, Some(2)] {
-        let lanes = lanes_with(2, |builder| match limit {
+        let (cpu, lanes) = lanes_with(2, |builder| match limit {
             Some(jobs) => builder.queue_limit(Priority::Normal, jobs),
             None => builder,
-        });
-        let cpu = lanes.cpu.handle().clone();
+        })
+        .and_handle();
         let numbers = stream::iter(0..1_000).on_cpu(&cpu).source_on_cpu();
         let (line, squares) = (line!(), numbers.map(|n| n * n).buffered(WINDOW));
         assert_eq!(lanes.io.block_on(squares.count()), 1_000);

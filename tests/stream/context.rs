@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit};
+use crate::support::{Lanes, lanes, lanes_with, thread_name};
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt, Handle, Priority};
@@ -60,7 +60,6 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
         (Priority::Normal, "cpu-0"),
         (Priority::Low, "cpu-low-0"),
     ];
-    let _limit = time_limit();
     for limited in [false, true] {
         for source in SOURCES {
             for (priority, thread) in priorities {
@@ -95,7 +94,6 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
 #[test]
 fn the_current_handles_are_those_of_the_lane() {
     for source in SOURCES {
-        let _limit = time_limit();
         let lanes = lanes(1);
         let cpu = lanes.cpu.handle().with_priority(Priority::Low);
         let io = lanes.io.handle().id();
@@ -125,7 +123,6 @@ fn the_current_handles_are_those_of_the_lane() {
 #[test]
 fn there_are_as_many_states_as_threads_at_most() {
     for threads in [1, 2] {
-        let _limit = time_limit();
         let lanes = lanes(threads);
         let made = Arc::new(AtomicUsize::new(0));
         let source = stream::unfold(0, |n| async move {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::busy::wait_for_idle;
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, cpu_lane, lanes, time_limit};
+use crate::support::{Dropped, cpu_lane, lanes};
 use futures::executor::block_on;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
@@ -31,7 +31,6 @@ fn fewest_turns(items: usize) -> usize {
 #[test]
 fn a_consumer_of_cheap_items_or_of_none_lets_others_have_turns() {
     for (inputs, lets_through) in [(100_000, true), (20_000, false)] {
-        let _limit = time_limit();
         let io = current_thread();
         let cpu = cpu_lane(1, io.handle());
         let (dropped, source_dropped) = mpsc::channel();
@@ -60,9 +59,7 @@ fn a_consumer_of_cheap_items_or_of_none_lets_others_have_turns() {
 /// got no further than the 128th, for ever.
 #[test]
 fn pending_streams_do_not_starve_a_ready_one() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     let reader = async move {
         let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(4);
         let mut streams: Vec<_> = (0..200).map(|_| silent()).collect();
@@ -87,7 +84,6 @@ fn counter() -> (Arc<AtomicUsize>, impl Fn(()) -> Option<()> + Send + Sync) {
 
 #[test]
 fn a_source_that_is_always_ready_lets_tasks_have_turns() {
-    let _limit = time_limit();
     let io = current_thread();
     let cpu = cpu_lane(1, io.handle());
     let (calls, stage) = counter();
@@ -108,7 +104,6 @@ fn a_source_that_is_always_ready_lets_tasks_have_turns() {
 /// The pump is one job of a lane of one thread, and so are the worker and the others.
 #[test]
 fn a_source_that_is_always_ready_lets_jobs_have_turns() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (calls, stage) = counter();
     let source = CpuIteratorExt::on_cpu(std::iter::repeat(()), lanes.cpu.handle());
@@ -129,9 +124,7 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
 /// ever. They may follow a future that has spent its own on the same thread, also one that panicked.
 #[test]
 fn stages_have_no_budget() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     for panics in [false, true] {
         let spends = async move {
             while coop::has_budget_remaining() {

@@ -10,7 +10,7 @@ use crate::gate::gate;
 use crate::support::busy::wait_for_idle;
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, cpu_lane, lanes, thread_name, time_limit};
+use crate::support::{Dropped, cpu_lane, lanes, thread_name};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
@@ -20,11 +20,9 @@ use twolane::{CpuIteratorExt, CpuStreamExt};
 #[test]
 fn inputs_are_dropped_on_the_lane() {
     const INPUTS: usize = 8;
-    let _limit = time_limit();
     for source_on_cpu in [false, true] {
         for panics in [false, true] {
-            let lanes = lanes(2);
-            let cpu = lanes.cpu.handle().clone();
+            let (cpu, lanes) = lanes(2).and_handle();
             let (dropped, drops) = mpsc::channel();
             let (pulled, pulls) = mpsc::channel();
             let inputs = (0..INPUTS).map(move |n| {
@@ -70,7 +68,6 @@ fn inputs_are_dropped_on_the_lane() {
 #[test]
 fn states_and_captures_are_dropped_on_the_lane() {
     for takes_all in [false, true] {
-        let _limit = time_limit();
         let lanes = lanes(1);
         let (dropped, drops) = mpsc::channel();
         let capture = Dropped(dropped.clone());
@@ -97,7 +94,6 @@ fn states_and_captures_are_dropped_on_the_lane() {
 /// The worker keeps what the consumer has not got. What the consumer has got is its own.
 #[test]
 fn outputs_are_dropped_by_those_that_have_them() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (dropped, drops) = mpsc::channel();
     let outputs = move |_| Dropped(dropped.clone());
@@ -143,7 +139,6 @@ impl Drop for Bomb {
 #[test]
 fn the_destructors_of_outputs_panic() {
     for (are_sent, taken) in [(true, 0), (true, 1), (false, 0)] {
-        let _limit = time_limit();
         let lanes = lanes(1);
         let (gate, stay) = gate();
         let outputs = (0..16).on_cpu(lanes.cpu.handle()).map(move |n| {
@@ -172,7 +167,6 @@ fn the_destructors_of_outputs_panic() {
 /// they are dropped.
 #[test]
 fn the_destructors_of_inputs_panic() {
-    let _limit = time_limit();
     let io = current_thread();
     let cpu = cpu_lane(1, io.handle());
     let (sender, source) = channel();
@@ -211,7 +205,6 @@ fn the_destructors_of_inputs_panic() {
 /// And the input that the pump holds, since it does not fit into the window.
 #[test]
 fn the_destructors_of_queued_inputs_and_of_states_panic() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     let (let_go, wait) = gate();
     let pulled = Arc::new(AtomicUsize::new(0));

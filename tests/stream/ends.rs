@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::context::{SOURCES, Source, numbers};
 use crate::gate::gate;
-use crate::support::{Dropped, Lanes, lanes, time_limit};
+use crate::support::{Dropped, Lanes, lanes};
 use crate::{buffered, channel};
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
@@ -22,9 +22,7 @@ fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinErro
 /// lane, whether the source is pending or the window is full.
 #[test]
 fn the_source_is_dropped_on_its_lane() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, _lanes) = lanes(1).and_handle();
     let (dropped, drops) = mpsc::channel();
     let (ran, runs) = mpsc::channel();
     let report = move || ran.send(()).unwrap();
@@ -68,9 +66,7 @@ fn a_panic_is_the_last_item() {
         n
     }
     for threads in [1, 2] {
-        let _limit = time_limit();
-        let lanes = lanes(threads);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, lanes) = lanes(threads).and_handle();
         let items = 8;
         let all = || 0..100_u32;
         let ends = |mut numbers: Buffered<u32>, before: u32| {
@@ -111,7 +107,6 @@ fn a_panic_is_the_last_item() {
 /// consumer waited for ever.
 #[test]
 fn a_shutdown_while_the_source_is_pending() {
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (sender, source) = channel();
     let mut numbers = source
@@ -140,7 +135,6 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
         Ok(sum)
     }
     for is_ordered in [true, false] {
-        let _limit = time_limit();
         let lanes = lanes(1);
         let (ran, runs) = mpsc::channel();
         let (dropped, drops) = mpsc::channel();

@@ -7,7 +7,7 @@ use std::thread;
 use crate::context::{INPUTS, SOURCES, Source, numbers};
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{Dropped, Stuck, cpu_lane, lanes};
 use futures::StreamExt;
 use futures::executor::block_on;
 use twolane::{JoinError, JoinErrorKind};
@@ -31,7 +31,6 @@ fn is_complete(items: Vec<Result<(), JoinError>>) -> bool {
 /// Until it is driven, only what needs the I/O lane waits.
 #[test]
 fn a_current_thread_runtime_that_is_not_driven() {
-    let _limit = time_limit();
     for source in SOURCES {
         let io = current_thread();
         let cpu = cpu_lane(1, io.handle());
@@ -63,9 +62,7 @@ fn a_current_thread_runtime_that_is_not_driven() {
 #[test]
 fn a_drop_cancels_what_is_queued() {
     for source in SOURCES {
-        let _limit = time_limit();
-        let lanes = lanes(1);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, _lanes) = lanes(1).and_handle();
         let stuck = Stuck::start(&cpu);
         let (dropped, drops) = mpsc::channel();
         let sentinel = Dropped(dropped);

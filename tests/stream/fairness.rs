@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::spin;
-use crate::support::{Dropped, lanes, time_limit};
+use crate::support::{Dropped, lanes};
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, spawn_cpu};
 
@@ -15,7 +15,6 @@ use twolane::{CpuStreamExt, spawn_cpu};
 fn a_worker_yields_after_its_slice() {
     const INPUTS: usize = 20_000;
     const JOBS: usize = 10;
-    let _limit = time_limit();
     let lanes = lanes(1);
     let (dropped, source_dropped) = mpsc::channel();
     let sentinel = Dropped(dropped);

@@ -9,7 +9,7 @@ use crate::context::INPUTS;
 use crate::gate::gate;
 use crate::progress::{all, are_whole, each_source};
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, lanes_with, time_limit};
+use crate::support::{Lanes, lanes_with};
 use futures::{StreamExt, stream};
 use tokio::sync::oneshot;
 use twolane::{CpuIteratorExt, CpuStreamExt, Handle, Priority};
@@ -28,11 +28,9 @@ fn one_permit(threads: usize) -> Lanes {
 /// job, and the job for an item.
 #[test]
 fn jobs_with_all_permits_read_streams_that_were_started_outside() {
-    let _limit = time_limit();
     for (threads, limit) in [(1, 1), (2, 1), (2, 3)] {
         for on_cpu in [false, true] {
-            let lanes = permits(threads, limit);
-            let cpu = lanes.cpu.handle().clone();
+            let (cpu, lanes) = permits(threads, limit).and_handle();
             let mut readers = Vec::new();
             for _ in 0..limit {
                 let (sender, source) = channel();
@@ -63,9 +61,7 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
 /// handle: a worker that came too late left the reader waiting, or panicking.
 #[test]
 fn a_stream_goes_on_in_a_queue_that_is_full_and_after_the_deadline() {
-    let _limit = time_limit();
-    let lanes = one_permit(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = one_permit(1).and_handle();
     let permit = cpu.try_reserve().unwrap();
     for cpu in [cpu.with_deadline(Instant::now()), cpu.clone()] {
         are_whole(&lanes, each_source(&cpu));
@@ -77,9 +73,7 @@ fn a_stream_goes_on_in_a_queue_that_is_full_and_after_the_deadline() {
 /// While its stages run, while its source is pending, and while its window is full.
 #[test]
 fn an_open_stream_leaves_the_permits_to_others() {
-    let _limit = time_limit();
-    let lanes = one_permit(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = one_permit(2).and_handle();
     let (sender, source) = channel();
     let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(4);
     let full = each_source(&cpu);
@@ -104,10 +98,8 @@ fn an_open_stream_leaves_the_permits_to_others() {
 #[test]
 fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
     const WINDOW: usize = 8;
-    let _limit = time_limit();
     for threads in [1, 2] {
-        let lanes = one_permit(threads);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, lanes) = one_permit(threads).and_handle();
         let (gate, stay) = gate();
         let pulled = Arc::new(AtomicUsize::new(0));
         let count = pulled.clone();
@@ -128,7 +120,6 @@ fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
 /// holds itself.
 #[test]
 fn a_stream_inside_the_job_with_the_only_permit() {
-    let _limit = time_limit();
     for threads in [1, 2] {
         let lanes = one_permit(threads);
         let inside = lanes.cpu.spawn(async {
@@ -144,10 +135,8 @@ fn a_stream_inside_the_job_with_the_only_permit() {
 /// of the job as long as the stream lived.
 #[test]
 fn a_stream_does_not_keep_the_permit_of_its_job() {
-    let _limit = time_limit();
     for priority in [Priority::Normal, Priority::High] {
-        let lanes = one_permit(1);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, lanes) = one_permit(1).and_handle();
         let made = cpu.reserve().wait().unwrap().spawn_cpu(move || {
             let cpu = Handle::current().with_priority(priority);
             each_source(&cpu)
@@ -163,9 +152,7 @@ fn a_stream_does_not_keep_the_permit_of_its_job() {
 /// The pump submits its workers without permits; its source is the user's, and did so, too.
 #[test]
 fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
-    let _limit = time_limit();
-    let lanes = one_permit(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = one_permit(1).and_handle();
     let held = cpu.try_reserve().unwrap();
     let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
     let stream = source.on_cpu(&cpu).map(u32::from).buffered(4);

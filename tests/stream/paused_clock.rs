@@ -2,7 +2,6 @@
 
 use crate::context::{INPUTS, SOURCES, Source, in_window};
 use crate::paused::{SECOND, compute, lane, stands};
-use crate::support::time_limit;
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
 use twolane::stream::Buffered;
@@ -27,7 +26,6 @@ fn streams(cpu: &CpuRuntime, window: usize) -> [Buffered<u32>; 3] {
 /// once.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_does_not_fire_while_a_stage_runs() {
-    let _limit = time_limit();
     for window in [1, 4, 64] {
         let cpu = lane();
         for mut numbers in streams(&cpu, window) {
@@ -42,7 +40,6 @@ async fn a_timeout_does_not_fire_while_a_stage_runs() {
 /// What waits does not hold it: a stream whose source is pending, one whose window is full.
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_waits_lets_the_clock_go() {
-    let _limit = time_limit();
     let cpu = lane();
     let _full = streams(&cpu, 4);
     let window = 1;

@@ -8,7 +8,7 @@ use crate::context::{INPUTS, SOURCES, in_window};
 use crate::gate::gate;
 use crate::support::busy::Busy;
 use crate::support::turns::current_thread;
-use crate::support::{Lanes, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{Lanes, Stuck, cpu_lane, lanes};
 use crate::{channel, spin};
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
@@ -18,7 +18,6 @@ use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 /// however long the iterator took over each: the workers had nothing to do for so long.
 #[test]
 fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
-    let _limit = time_limit();
     let lanes = lanes(2);
     let (ran, runs) = mpsc::channel();
     let source = (0..40).inspect(move |&n| {
@@ -46,9 +45,7 @@ fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
 /// with this worker. The worker must call it before it takes a long job.
 #[test]
 fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
-    let _limit = time_limit();
-    let lanes = lanes(2);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(2).and_handle();
     // One thread is busy while the other one reads the iterator.
     let other = Stuck::start(&cpu);
     let (turn_began, turn_begins) = mpsc::channel();
@@ -82,7 +79,6 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
 #[test]
 fn the_window_fills_while_the_consumer_is_busy() {
     const WINDOW: usize = 64;
-    let _limit = time_limit();
     let lanes = lanes(2);
     let (ran, runs) = mpsc::channel();
     let source = stream::iter(0..1_000);
@@ -102,7 +98,6 @@ fn the_window_fills_while_the_consumer_is_busy() {
 #[test]
 fn an_item_that_comes_alone_is_delivered_alone() {
     for on_cpu in [false, true] {
-        let _limit = time_limit();
         let lanes = lanes(2);
         let (sender, source) = channel();
         let mut stages = source.on_cpu(lanes.cpu.handle()).map(|n: u32| n);
@@ -141,9 +136,7 @@ pub(crate) fn are_whole(lanes: &Lanes, streams: [Buffered<u32>; 3]) {
 
 #[test]
 fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     let _busy = Busy::with(16, &cpu);
     are_whole(&lanes, each_source(&cpu));
 }
@@ -151,7 +144,6 @@ fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
 /// The worker runs behind the jobs that were there before it, and before the later ones.
 #[test]
 fn a_worker_has_its_place_in_the_queue() {
-    let _limit = time_limit();
     let io = current_thread();
     let lane = cpu_lane(1, io.handle());
     let cpu = lane.handle().clone();

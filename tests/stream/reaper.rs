@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, Handle};
 
-use crate::support::{Stuck, lanes, thread_name, time_limit};
+use crate::support::{Stuck, lanes, thread_name};
 
 /// Says which thread drops it.
 struct State(Sender<(ThreadId, String)>);
@@ -35,9 +35,7 @@ fn read_to_its_end(cpu: &Handle, dropped: &Sender<(ThreadId, String)>) -> Buffer
 #[test]
 fn one_thread_drops_what_comes_during_a_shutdown() {
     const STREAMS: usize = 1_000;
-    let _limit = time_limit();
-    let lanes = lanes(1);
-    let cpu = lanes.cpu.handle().clone();
+    let (cpu, lanes) = lanes(1).and_handle();
     let (dropped, drops) = mpsc::channel();
     let streams: Vec<_> = (0..STREAMS)
         .map(|_| read_to_its_end(&cpu, &dropped))

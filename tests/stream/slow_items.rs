@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::gate::{Gate, gate};
 use crate::support::turns::current_thread;
-use crate::support::{cpu_lane, lanes, time_limit};
+use crate::support::{cpu_lane, lanes};
 use crate::{buffered, channel, spin};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
@@ -75,7 +75,6 @@ fn an_output_does_not_wait_for_a_slow_item_behind_it() {
     ];
     let kinds = [(true, false), (false, false), (true, true), (false, true)];
     for threads in [1, 2] {
-        let _limit = time_limit();
         for (items, quick, micros, may_wait) in CASES {
             for (ordered, source_on_cpu) in kinds {
                 let lanes = lanes(threads);
@@ -108,7 +107,6 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
     const OF_A_ROUND: usize = 200;
     const BEFORE: usize = 100;
     const SLOW: usize = ROUNDS * OF_A_ROUND + BEFORE;
-    let _limit = time_limit();
     let io = current_thread();
     let cpu = cpu_lane(1, io.handle());
     let (let_go, stage) = stage(SLOW, QUICK);
@@ -149,7 +147,6 @@ impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
 #[test]
 fn a_reader_s_waker_that_blocks_stops_no_slice() {
     const SLOW: usize = 8;
-    let _limit = time_limit();
     let [own, other] = [(); 2].map(|()| lanes(1));
     loop {
         let (at_slow, stage) = stage(SLOW, 0);
@@ -181,7 +178,6 @@ fn a_reader_s_waker_that_blocks_stops_no_slice() {
 #[test]
 fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
     const FIRST: usize = 5_000;
-    let _limit = time_limit();
     for second in [6_000, 6_001] {
         let lanes = lanes(1);
         let (let_go, stage) = stage(second, 0);
@@ -209,7 +205,6 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
 #[test]
 fn the_items_behind_a_slow_one_are_shared_out() {
     const TINY: usize = 10_000;
-    let _limit = time_limit();
     let io = current_thread();
     let cpu = cpu_lane(2, io.handle());
     let both = Barrier::new(2);
@@ -239,7 +234,6 @@ fn the_items_behind_a_slow_one_are_shared_out() {
 /// An input may make several outputs and then panic.
 #[test]
 fn outputs_before_a_panic_come() {
-    let _limit = time_limit();
     for before in [0, 1, 100] {
         let lanes = lanes(1);
         let source = (0..1_000).on_cpu(lanes.cpu.handle());
@@ -263,7 +257,6 @@ fn outputs_before_a_panic_come() {
 #[test]
 fn a_slow_item_may_fail() {
     const SLOW: usize = 100;
-    let _limit = time_limit();
     for is_dropped in [false, true] {
         let lanes = lanes(1);
         let (let_go, stage) = stage(SLOW, QUICK);

@@ -2,13 +2,12 @@
 
 use crate::context::{INPUTS, SOURCES, all, numbers};
 use crate::log::Log;
-use crate::support::{lanes_with, time_limit};
+use crate::support::lanes_with;
 use twolane::Priority;
 
 /// With a queue limit, too: there a task of the I/O lane spawns the jobs that read.
 #[test]
 fn source_and_stages_run_inside_the_span() {
-    let _limit = time_limit();
     for limited in [false, true] {
         for source in SOURCES {
             let lanes = lanes_with(2, |builder| match limited {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 
-use crate::support::{lanes, time_limit};
+use crate::support::lanes;
 use futures::StreamExt;
 use twolane::CpuIteratorExt;
 
@@ -14,7 +14,6 @@ const INPUTS: usize = 500;
 /// consumer that feeds its own source waited for ever.
 #[test]
 fn the_room_of_taken_outputs_comes_back_without_another_poll() {
-    let _limit = time_limit();
     // At the latest, an eighth of the window comes back at once.
     for (items, part) in [(4, 1), (8, 1), (15, 1), (64, 8)] {
         let lanes = lanes(2);
@@ -35,7 +34,6 @@ fn the_room_of_taken_outputs_comes_back_without_another_poll() {
 /// Their sum overflowed where no panic was caught.
 #[test]
 fn sizes_without_bounds() {
-    let _limit = time_limit();
     for limit in [1, usize::MAX] {
         for (input, output) in [(1, usize::MAX), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
             for items in [2, 8] {
@@ -57,9 +55,7 @@ fn sizes_without_bounds() {
 fn bytes_are_bounded_and_a_large_input_goes_alone() {
     const LIMIT: usize = 10;
     for threads in [1, 2] {
-        let _limit = time_limit();
-        let lanes = lanes(threads);
-        let cpu = lanes.cpu.handle().clone();
+        let (cpu, lanes) = lanes(threads).and_handle();
         // The outputs that the consumer has not asked for. It subtracts before it takes:
         // the window gives an output back while it is taken.
         let held = Arc::new(AtomicIsize::new(0));

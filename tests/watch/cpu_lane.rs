@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::setting::{watched, watched_on};
-use crate::support::time_limit;
 use crate::support::wait::wait_until;
 use twolane::watch::{Cause, watch};
 use twolane::{Handle, JoinErrorKind, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
-    let _limit = time_limit();
     let watched = watched(2);
     let compute = watched.compute();
     let job = watched.cpu.handle().with_name("merge");
@@ -29,7 +27,6 @@ fn a_future_that_does_not_yield_is_told() {
 
 #[test]
 fn a_closure_past_its_deadline_is_told_and_no_other() {
-    let _limit = time_limit();
     let watched = watched(2);
     let compute = watched.compute();
     let name = |name| watched.cpu.handle().with_name(name);
@@ -57,7 +54,6 @@ fn a_closure_past_its_deadline_is_told_and_no_other() {
 #[cfg(target_os = "linux")]
 #[test]
 fn closures_that_wait_while_others_queue_are_told() {
-    let _limit = time_limit();
     let watched = watched(2);
     let cpu = watched.cpu.handle().with_name("sends");
     let (send, receive) = std::sync::mpsc::sync_channel(1);
@@ -79,7 +75,6 @@ fn closures_that_wait_while_others_queue_are_told() {
 
 #[test]
 fn an_urgent_closure_that_takes_a_second_is_told() {
-    let _limit = time_limit();
     let watched = watched(2);
     let compute = watched.compute();
     let high = watched.cpu.handle().with_priority(Priority::High);
@@ -91,7 +86,6 @@ fn an_urgent_closure_that_takes_a_second_is_told() {
 /// Two lanes have one I/O runtime.
 #[test]
 fn a_job_of_another_lane_is_not_told() {
-    let _limit = time_limit();
     let theirs = watched(2);
     let own = watched_on(&theirs.io);
     let compute = theirs.compute();

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::setting::{lane, runtime};
-use crate::support::time_limit;
 use crate::support::wait::{has_thread, wait_until};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -17,7 +16,6 @@ use twolane::{CpuRuntime, JoinErrorKind};
 
 #[test]
 fn the_watch_s_thread_ends_with_the_lane_or_its_runtime() {
-    let _limit = time_limit();
     type End = fn(&mut Option<CpuRuntime>, &mut Option<Runtime>);
     let ends: [End; 3] = [
         |cpu, _| _ = cpu.as_ref().unwrap().shutdown().wait(),
@@ -46,7 +44,6 @@ fn block(io: &Runtime) -> (JoinHandle<()>, Sender<()>) {
 /// after it.
 #[test]
 fn a_shutdown_waits_for_a_hook_that_runs() {
-    let _limit = time_limit();
     let io = runtime(1);
     let (runs, running) = mpsc::channel();
     let (let_go, wait) = mpsc::channel::<()>();
@@ -76,7 +73,6 @@ fn a_shutdown_waits_for_a_hook_that_runs() {
 /// Neither waits for itself.
 #[test]
 fn a_hook_may_end_its_lane() {
-    let _limit = time_limit();
     let ends: [fn(CpuRuntime); 4] = [
         drop,
         |cpu| cpu.shutdown_background(),

@@ -4,9 +4,6 @@
 #[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 
-#[path = "../support/gate.rs"]
-mod gate;
-
 mod cpu_lane;
 mod ends;
 mod named;

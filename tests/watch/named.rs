@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 
 use crate::setting::watched;
-use crate::support::time_limit;
 use axum::http::{Request, Response};
 use bytes::Bytes;
 use http_body_util::Full;
@@ -17,7 +16,6 @@ fn assert_is_at(stall: &Stall, line: u32) {
 
 #[test]
 fn what_spawn_io_polls_is_named() {
-    let _limit = time_limit();
     let watched = watched(2);
     let compute = watched.compute();
     let line = line!() + 1;
@@ -32,7 +30,6 @@ fn what_spawn_io_polls_is_named() {
 /// A client on the I/O lane has the place where it was made.
 #[test]
 fn a_client_s_request_is_named() {
-    let _limit = time_limit();
     let watched = watched(2);
     let compute = watched.compute();
     let line = line!() + 1;

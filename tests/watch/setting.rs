@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver};
 
+use crate::support::limit_this_thread;
 use tokio::runtime::{Builder, Runtime};
 use twolane::CpuRuntime;
 use twolane::watch::{Stall, Watch};
@@ -36,7 +37,9 @@ pub(crate) fn watched_on(io: &Arc<Runtime>) -> Watched {
     }
 }
 
+/// The test has its time limit by that.
 pub(crate) fn runtime(workers: usize) -> Runtime {
+    limit_this_thread();
     let mut builder = Builder::new_multi_thread();
     builder
         .worker_threads(workers)

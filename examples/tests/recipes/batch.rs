@@ -2,17 +2,15 @@
 
 use std::sync::mpsc::channel;
 
-use tokio::runtime::Runtime;
 use twolane::{CpuRuntime, JoinErrorKind};
 
 use crate::batch_on_low::reindex;
-use crate::support::time_limit;
+use crate::lanes_of;
+use crate::support::Lanes;
 
 #[test]
 fn it_saves_each_chunk() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
+    let Lanes { cpu, io: _io } = lanes_of(CpuRuntime::new);
     let (save, saved) = channel();
     let batch = reindex(cpu.handle(), 100..600, move |next| {
         save.send(next).unwrap();
@@ -23,9 +21,7 @@ fn it_saves_each_chunk() {
 
 #[test]
 fn a_shutdown_ends_it_and_other_jobs_run_beside_it() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
+    let Lanes { cpu, io: _io } = lanes_of(CpuRuntime::new);
     let (save, saved) = channel();
     // It has no end.
     let batch = reindex(cpu.handle(), 0..usize::MAX, move |next| {

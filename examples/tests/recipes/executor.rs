@@ -6,18 +6,21 @@ use std::sync::mpsc;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::dedicated_executor::{DedicatedExecutor, JobError};
-use crate::support::{thread_name, time_limit};
+use crate::support::{limit_this_thread, thread_name};
 
-fn executor(io: &Runtime) -> DedicatedExecutor {
-    let _io = io.enter();
-    DedicatedExecutor::new("query", 1).unwrap()
+/// And its I/O runtime. The test has its time limit by that.
+fn executor() -> (Runtime, DedicatedExecutor) {
+    limit_this_thread();
+    let io = Runtime::new().unwrap();
+    let entered = io.enter();
+    let executor = DedicatedExecutor::new("query", 1).unwrap();
+    drop(entered);
+    (io, executor)
 }
 
 #[test]
 fn a_caller_s_tasks_compute_on_the_executor_and_its_io_does_not() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let executor = executor(&io);
+    let (io, executor) = executor();
     let names = executor.spawn(async {
         let nested = tokio::spawn(async { thread_name() }).await.unwrap();
         let on_io = twolane::spawn_io(async { Handle::current().id() });
@@ -33,9 +36,7 @@ fn a_caller_s_tasks_compute_on_the_executor_and_its_io_does_not() {
 
 #[test]
 fn dropping_the_task_drops_its_future() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let executor = executor(&io);
+    let (_io, executor) = executor();
     let (held, dropped) = mpsc::channel::<()>();
     let (begins, begun) = mpsc::channel();
     let task = executor.spawn(async move {
@@ -50,9 +51,7 @@ fn dropping_the_task_drops_its_future() {
 
 #[test]
 fn a_panic_and_a_shutdown_are_errors() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let executor = executor(&io);
+    let (io, executor) = executor();
     let panics = executor.spawn(async { panic!("no such table") });
     match io.block_on(panics) {
         Err(JobError::Panic { msg }) => assert!(msg.contains("no such table"), "{msg}"),

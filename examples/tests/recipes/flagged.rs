@@ -3,18 +3,12 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
-use tokio::runtime::Runtime;
-use twolane::CpuRuntime;
-
 use crate::cancel_flag::run;
-use crate::support::time_limit;
+use crate::support::{Lanes, lanes};
 
 #[test]
 fn it_is_set_when_the_awaiter_is_gone_and_not_before() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
-    let cpu = cpu.worker_threads(1).build().unwrap();
+    let Lanes { cpu, io } = lanes(1);
     let (begins, begun) = mpsc::channel();
     let (ends, ended) = mpsc::channel();
     let handle = cpu.handle().clone();

@@ -42,21 +42,31 @@ mod tenants_share;
 mod weighted;
 mod worker;
 
+use std::fmt::Debug;
 use std::pin::pin;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use twolane::CpuRuntime;
 
-use support::Stuck;
+use support::{Lanes, Stuck, limit_this_thread};
 
 /// As the recipes of streams have it.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
+/// The lane that a recipe builds, on a runtime. The test has its time limit by that.
+fn lanes_of<E: Debug>(build: impl FnOnce() -> Result<CpuRuntime, E>) -> Lanes {
+    limit_this_thread();
+    let io = Runtime::new().unwrap();
+    let cpu = io.block_on(async { build().unwrap() });
+    Lanes { cpu, io }
+}
+
 /// Serves on a free port until the runtime ends. Returns the address as a URL.
-fn serve(io: &Runtime, routes: axum::Router) -> String {
-    let listener = io.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+async fn serve(routes: axum::Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    io.spawn(axum::serve(listener, routes).into_future());
+    tokio::spawn(axum::serve(listener, routes).into_future());
     url
 }
 

@@ -3,14 +3,13 @@
 use std::cell::Cell;
 
 use futures::stream;
-use tokio::runtime::Runtime;
 use twolane::{CpuRuntime, Priority};
 
 use crate::many_tasks::{
     as_they_come, borrow_in_a_job, borrow_on_a_plain_thread, in_order, within_the_limit,
 };
-use crate::support::time_limit;
-use crate::{busy, fill, give_up, let_go};
+use crate::support::{Lanes, lanes_with};
+use crate::{busy, fill, give_up, lanes_of, let_go};
 
 fn texts() -> Vec<String> {
     (0..100).map(|n| "word ".repeat(n)).collect()
@@ -18,9 +17,7 @@ fn texts() -> Vec<String> {
 
 #[test]
 fn the_results_are_right() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let runtime = io.block_on(async { CpuRuntime::new().unwrap() });
+    let Lanes { cpu: runtime, io } = lanes_of(CpuRuntime::new);
     let cpu = runtime.handle();
     io.block_on(async {
         let first = as_they_come(cpu, texts(), |words| words >= 99).await;
@@ -36,9 +33,7 @@ fn the_results_are_right() {
 
 #[test]
 fn queued_jobs_end_with_their_collection() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let runtime = io.block_on(async { CpuRuntime::new().unwrap() });
+    let Lanes { cpu: runtime, io } = lanes_of(CpuRuntime::new);
     let cpu = runtime.handle();
     let threads = busy(cpu);
     io.block_on(give_up(as_they_come(cpu, texts(), |_| true)));
@@ -50,11 +45,8 @@ fn queued_jobs_end_with_their_collection() {
 
 #[test]
 fn the_input_waits_for_the_queue() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let builder = CpuRuntime::builder().io_handle(io.handle().clone());
-    let builder = builder.queue_limit(Priority::Normal, 2);
-    let runtime = builder.build().unwrap();
+    let limited = lanes_with(2, |lane| lane.queue_limit(Priority::Normal, 2));
+    let Lanes { cpu: runtime, io } = limited;
     let cpu = runtime.handle();
     let sum = within_the_limit(cpu, stream::iter(texts()));
     assert_eq!(io.block_on(sum).unwrap(), 4_950);

@@ -7,12 +7,12 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use flate2::read::GzDecoder;
+use futures::executor::block_on;
 use reqwest::Client;
-use tokio::runtime::Runtime;
 
 use crate::from_spawn_blocking::{LIMIT, after, before, cpu_lane, routes};
-use crate::support::time_limit;
-use crate::{busy, fill, give_up, let_go, serve};
+use crate::support::Lanes;
+use crate::{busy, fill, give_up, lanes_of, let_go, serve};
 
 fn text() -> String {
     (0..50_000).map(|n| format!("{n}\n")).collect()
@@ -26,10 +26,8 @@ fn unzipped(bytes: &[u8]) -> String {
 
 #[test]
 fn both_give_the_same_answer() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = io.block_on(async { cpu_lane().unwrap() });
-    let url = serve(&io, routes(cpu.handle().clone()));
+    let Lanes { cpu, io } = lanes_of(cpu_lane);
+    let url = io.block_on(serve(routes(cpu.handle().clone())));
     io.block_on(async {
         for route in ["before", "after"] {
             let request = Client::new().post(format!("{url}/{route}")).body(text());
@@ -49,21 +47,17 @@ fn both_give_the_same_answer() {
 
 #[test]
 fn a_full_semaphore_is_a_503() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
     let limits = before::Limits {
         queue: std::sync::Arc::new(tokio::sync::Semaphore::new(0)),
         threads: std::sync::Arc::new(tokio::sync::Semaphore::new(1)),
     };
-    let answer = io.block_on(before::gzip(State(limits), Bytes::from("text")));
+    let answer = block_on(before::gzip(State(limits), Bytes::from("text")));
     assert_eq!(answer.unwrap_err(), 503);
 }
 
 #[test]
 fn a_queued_request_that_is_dropped_never_runs() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = io.block_on(async { cpu_lane().unwrap() });
+    let Lanes { cpu, io } = lanes_of(cpu_lane);
     let lane = cpu.handle().clone();
     let running = busy(&lane);
     io.block_on(give_up(after::gzip(

@@ -4,25 +4,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use reqwest::{Client, Response};
-use tokio::runtime::Runtime;
 use twolane::Priority;
 
 use crate::password::{cpu_lane, hash_of, routes};
-use crate::support::Full;
-use crate::support::time_limit;
-use crate::{busy, let_go, serve};
+use crate::support::{Full, Lanes};
+use crate::{busy, lanes_of, let_go, serve};
 
 #[test]
 fn logins_are_answered_or_shed() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = io.block_on(async { cpu_lane().unwrap() });
+    let Lanes { cpu, io } = lanes_of(cpu_lane);
     let lane = cpu.handle().clone();
     let users = HashMap::from([
         ("alice".to_owned(), hash_of("correct horse").unwrap()),
         ("broken".to_owned(), "no hash".to_owned()),
     ]);
-    let url = serve(&io, routes(lane.clone(), Arc::new(users)));
+    let url = io.block_on(serve(routes(lane.clone(), Arc::new(users))));
     let login = async |user: &str, password: &'static str| -> Response {
         let request = Client::new().post(format!("{url}/login/{user}"));
         request.body(password).send().await.unwrap()

@@ -4,20 +4,18 @@ use argon2::Argon2;
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::axum_example::{cpu_lane, serve};
-use crate::support::Full;
-use crate::support::time_limit;
+use crate::lanes_of;
+use crate::support::{Full, Lanes};
 
 #[test]
 fn it_computes_sheds_and_shuts_down() {
-    let _limit = time_limit();
-    Runtime::new().unwrap().block_on(async {
+    let Lanes { cpu, io } = lanes_of(cpu_lane);
+    io.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let cpu = cpu_lane().unwrap();
         let lane = cpu.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(serve(listener, cpu, async { drop(stopped.await) }));

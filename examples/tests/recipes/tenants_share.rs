@@ -5,22 +5,18 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use reqwest::Client;
-use tokio::runtime::Runtime;
 use twolane::CpuRuntime;
 
-use crate::support::time_limit;
+use crate::support::Lanes;
 use crate::tenants::{Customer, MAX_JOBS, routes};
-use crate::{busy, let_go, serve};
+use crate::{busy, lanes_of, let_go, serve};
 
 #[test]
 fn a_flood_is_answered_with_429_and_the_others_are_served() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
-    let lane = cpu.build().unwrap();
+    let Lanes { cpu: lane, io } = lanes_of(CpuRuntime::new);
     let customer = |name, pays| (format!("of-{name}"), Customer { name, pays });
     let customers = HashMap::from([customer("acme", false), customer("other", true)]);
-    let url = serve(&io, routes(lane.handle(), Arc::new(customers)));
+    let url = io.block_on(serve(routes(lane.handle(), Arc::new(customers))));
     let client = Client::new();
     let compress = |token: &str| {
         let request = client.post(format!("{url}/compress"));

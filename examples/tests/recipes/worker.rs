@@ -1,31 +1,22 @@
 //! `queue_worker`: a message is taken with a permit, and goes back if it has not begun.
 
-use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 use twolane::{CpuRuntime, Priority};
 
 use crate::queue_worker::{Message, work};
-use crate::support::time_limit;
-use crate::{busy, fill, let_go};
+use crate::support::{Lanes, lanes_with};
+use crate::{busy, fill, lanes_of, let_go};
 
 fn message() -> (Message, oneshot::Receiver<bool>) {
     let (done, is_done) = oneshot::channel();
-    (
-        Message {
-            body: vec![1; 10],
-            done,
-        },
-        is_done,
-    )
+    let body = vec![1; 10];
+    (Message { body, done }, is_done)
 }
 
 #[test]
 fn a_message_stays_in_the_queue_until_there_is_a_permit() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
+    let Lanes { cpu, io } = lanes_with(2, |lane| lane.queue_limit(Priority::Normal, 2));
     io.block_on(async {
-        let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 2);
-        let cpu = cpu.build().unwrap();
         let permits = fill(cpu.handle());
         let (queue, messages) = mpsc::channel(1);
         let (stop, stopped) = oneshot::channel();
@@ -46,9 +37,7 @@ fn a_message_stays_in_the_queue_until_there_is_a_permit() {
 
 #[test]
 fn what_has_not_begun_goes_back() {
-    let _limit = time_limit();
-    let io = Runtime::new().unwrap();
-    let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
+    let Lanes { cpu, io } = lanes_of(CpuRuntime::new);
     let others = busy(cpu.handle());
     let (under_way, shutdown) = io.block_on(async {
         let (queue, messages) = mpsc::channel(1);

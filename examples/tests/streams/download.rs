@@ -1,7 +1,6 @@
 //! The download is whole, or broken; and it is not far ahead of its reader.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -15,13 +14,13 @@ use flate2::write::GzEncoder;
 use futures::{StreamExt, stream};
 use reqwest::header::CONTENT_ENCODING;
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use twolane::Handle;
 
 use super::recipes::download::{CHUNK, LIMIT, of_rows, of_source, reader};
 use super::with_cpu;
+use crate::serve;
 
 const ROWS: u32 = 100_000;
 
@@ -79,21 +78,12 @@ fn routes(cpu: &Handle) -> Router {
         .route("/file_panics", file_panics)
 }
 
-async fn serve(cpu: &Handle) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(axum::serve(listener, routes(cpu)).into_future());
-    address
-}
-
 #[test]
 fn a_client_gunzips_what_was_produced() {
     with_cpu(async |cpu| {
-        let address = serve(cpu).await;
+        let url = serve(routes(cpu)).await;
         for path in ["rows", "file"] {
-            let answer = reqwest::get(format!("http://{address}/{path}"))
-                .await
-                .unwrap();
+            let answer = reqwest::get(format!("{url}/{path}")).await.unwrap();
             assert_eq!(answer.headers()[CONTENT_ENCODING], "gzip");
             let found = gunzipped(&answer.bytes().await.unwrap());
             assert!(found == text(), "{path}: another text");
@@ -104,11 +94,9 @@ fn a_client_gunzips_what_was_produced() {
 #[test]
 fn a_producer_that_stops_breaks_the_body() {
     with_cpu(async |cpu| {
-        let address = serve(cpu).await;
+        let url = serve(routes(cpu)).await;
         for path in ["rows_panic", "file_fails", "file_panics"] {
-            let answer = reqwest::get(format!("http://{address}/{path}"))
-                .await
-                .unwrap();
+            let answer = reqwest::get(format!("{url}/{path}")).await.unwrap();
             assert_eq!(answer.status(), 200, "{path}");
             let mut chunks = answer.bytes_stream();
             let mut end = chunks.next().await;

@@ -17,13 +17,10 @@ mod recipes {
 use twolane::Handle;
 
 use crate::Error;
-use crate::support::{lanes, time_limit};
+use crate::support::lanes;
 
-const THREADS: usize = 2;
-
-/// With a time limit, on an I/O lane whose threads are named `io`.
+/// On an I/O lane whose threads are named `io`.
 fn with_cpu(test: impl AsyncFn(&Handle)) {
-    let _limit = time_limit();
-    let lanes = lanes(THREADS);
+    let lanes = lanes(2);
     lanes.io.block_on(test(lanes.cpu.handle()));
 }

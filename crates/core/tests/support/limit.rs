@@ -1,5 +1,8 @@
 //! The time limit of a test.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::cell::RefCell;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -11,6 +14,10 @@ use std::time::Duration;
 /// a machine that is too busy: a niced thread that is runnable (`R`) and waits for a core may wait
 /// for a second each time, and longer the more other processes compute.
 pub fn time_limit() -> TimeLimit {
+    time_limit_or(String::new)
+}
+
+fn time_limit_or(report: impl FnOnce() -> String + Send + 'static) -> TimeLimit {
     let (alive, watch) = mpsc::channel::<()>();
     let test = thread_name();
     std::thread::spawn(move || {
@@ -20,12 +27,28 @@ pub fn time_limit() -> TimeLimit {
             let threads = threads();
             let _ = writeln!(
                 std::io::stderr(),
-                "the test {test} hangs: aborting\n{threads}"
+                "the test {test} hangs: aborting\n{threads}{}",
+                report()
             );
             std::process::abort();
         }
     });
     TimeLimit { _alive: alive }
+}
+
+thread_local! {
+    static LIMIT: RefCell<Option<TimeLimit>> = const { RefCell::new(None) };
+}
+
+/// [`time_limit`], until this thread ends or builds another lane. Each test has a thread of its own;
+/// one that builds its lane on another thread needs a limit besides.
+pub fn limit_this_thread() {
+    limit_this_thread_or(String::new);
+}
+
+/// The same in place of it, with more to tell of a hang.
+pub fn limit_this_thread_or(report: impl FnOnce() -> String + Send + 'static) {
+    LIMIT.set(Some(time_limit_or(report)));
 }
 
 /// A line for each thread of this process, where `/proc` tells of them.

@@ -12,25 +12,14 @@ pub mod must_run;
 pub mod turns;
 pub mod wait;
 
-use std::cell::RefCell;
 use std::sync::mpsc;
 
-pub use limit::{thread_name, time_limit};
+pub use limit::{limit_this_thread, thread_name, time_limit};
 use twolane_core::{Builder, CpuRuntime, Handle, Priority, Task};
 
 pub struct Lanes {
     pub cpu: CpuRuntime,
     pub io: tokio::runtime::Runtime,
-}
-
-thread_local! {
-    static LIMIT: RefCell<Option<limit::TimeLimit>> = const { RefCell::new(None) };
-}
-
-/// [`time_limit`], until this thread ends or builds another lane. Each test has a thread of its own;
-/// one that builds its lane on another thread needs a limit besides.
-pub fn limit_this_thread() {
-    LIMIT.set(Some(time_limit()));
 }
 
 impl Lanes {

@@ -7,7 +7,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use stallwatch::{Cause, watch};
 
 use crate::child;
-use crate::limit::time_limit;
 use crate::setting::{Watched, watched};
 use crate::wait::wait_until;
 
@@ -26,7 +25,6 @@ fn probes(watched: &Watched) -> impl FnOnce() + use<> {
 /// that has none. In a process of its own, which has that limit.
 #[test]
 fn no_poll_is_accused_whose_times_cannot_be_read() {
-    let _limit = time_limit();
     if !child::is_child() {
         let test = "descriptors::no_poll_is_accused_whose_times_cannot_be_read";
         assert_eq!(child::run(test, |_| (), |_| ()), "one that went on");

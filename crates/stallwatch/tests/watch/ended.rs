@@ -4,42 +4,32 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fs, future, panic, thread};
 
-use rustix::time::{ClockId, clock_gettime};
 use stallwatch::{Cause, Lag, Name, Watch, enter, watch};
 use tokio::runtime::Builder;
-use tokio::sync::oneshot;
 use tokio::task::{block_in_place, yield_now};
 use tokio::time::sleep;
 
 use crate::child;
+use crate::computing::compute_for;
 use crate::limit::time_limit;
-use crate::setting::{runtime, see_spans, this_thread, two_probes, watched, watched_as};
+use crate::setting::{hold, runtime, see_spans, this_thread, two_probes, watched, watched_as};
 use crate::wait::{has_thread, wait_until};
 
 const THRESHOLD: Duration = Duration::from_millis(2);
 
-/// Of CPU time: whatever else the machine does, that is its own.
-pub(crate) fn compute(ms: i64) {
-    let now = || {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
-        now.tv_sec * 1_000_000 + now.tv_nsec / 1_000
-    };
-    let end = now() + ms * 1_000;
-    while now() < end {}
-}
-
 /// The looks are 10 ms apart at least.
 #[test]
 fn a_poll_that_no_look_sees_twice_is_told() {
-    let _limit = time_limit();
     for workers in [Some(2), None] {
         let watched = watched_as(workers, |watch| watch.threshold(THRESHOLD));
         let over = loop {
-            watched.spawn_and_wait(watch(async { compute(5) }).named("short"));
+            let computes = async { compute_for(Duration::from_millis(5)) };
+            watched.spawn_and_wait(watch(computes).named("short"));
             watched.spawn_and_wait(watch(async {}).named("shorter"));
             watched.spawn_and_wait(yield_now());
             if let Some(stall) = watched.stalls.try_iter().find(|stall| stall.is_over()) {
@@ -70,7 +60,7 @@ fn reads() -> u64 {
 fn reads_of_a_poll() -> u64 {
     let before = reads();
     let poll = enter(Name::named("poll"));
-    compute(2);
+    compute_for(Duration::from_millis(2));
     drop(poll);
     reads() - before - 1
 }
@@ -81,7 +71,6 @@ const IO: &str = "/proc/thread-self/io";
 /// process of its own, without the watches of other tests.
 #[test]
 fn a_watch_that_has_ended_leaves_nothing_to_be_noted() {
-    let _limit = time_limit();
     if !Path::new(IO).exists() {
         return eprintln!("NOT TESTED: the kernel counts no calls");
     }
@@ -109,7 +98,6 @@ fn a_watch_that_has_ended_leaves_nothing_to_be_noted() {
 /// Each is told once: either while it lasts, or when it is over.
 #[test]
 fn no_poll_is_told_twice() {
-    let _limit = time_limit();
     let watched = watched(Some(1));
     for _ in 0..3 {
         watched.stall_as("long");
@@ -121,11 +109,21 @@ fn no_poll_is_told_twice() {
     assert_eq!(of_long.map(|(_, count)| count).sum::<u64>(), 3);
 }
 
+/// A watch, and how late its probes are.
+fn probed() -> (Watch, Receiver<Lag>) {
+    let (send, lags) = mpsc::channel();
+    let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+    (watch, lags)
+}
+
+fn is_of_a_socket(lag: &Lag) -> bool {
+    matches!(lag, Lag::Socket(_))
+}
+
 /// On Linux, a runtime that waits for sockets has one more, and each probe may come through it. While
 /// it is in use: of two workers with nothing to do, the one that waits for events may poll no probe.
 #[test]
 fn a_runtime_with_an_io_driver_is_probed_by_a_socket() {
-    let _limit = time_limit();
     for workers in [Some(2), Some(1), None] {
         let io = runtime(workers);
         drop(io.spawn(async {
@@ -133,15 +131,10 @@ fn a_runtime_with_an_io_driver_is_probed_by_a_socket() {
                 sleep(Duration::from_millis(1)).await;
             }
         }));
-        let (send, lags) = mpsc::channel();
-        let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+        let (watch, lags) = probed();
         let _watcher = watch.start(io.handle()).unwrap();
-        let (found, is_found) = oneshot::channel();
-        thread::spawn(move || {
-            let is_socket = |lag: &Lag| matches!(lag, Lag::Socket(_));
-            found.send(lags.iter().find(is_socket)).unwrap();
-        });
-        assert!(io.block_on(is_found).unwrap().is_some());
+        let is_found = io.spawn_blocking(move || lags.iter().any(|lag| is_of_a_socket(&lag)));
+        assert!(io.block_on(is_found).unwrap());
     }
 }
 
@@ -151,40 +144,27 @@ fn the_watch_ends_with_a_runtime_that_has_its_socket() {
     let _limit = time_limit();
     let ends = |n| {
         let io = runtime(Some(1));
-        let (send, lags) = mpsc::channel();
-        let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+        let (watch, lags) = probed();
         let watch = watch.thread_name(format!("orphan {n}"));
         let _watcher = watch.start(io.handle()).unwrap();
-        lags.iter().find(|lag| matches!(lag, Lag::Socket(_)));
-        // It blocks while one is sent, and the runtime ends without a poll of it.
-        let (held, is_held) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        io.spawn(watch_named(move || {
-            held.send(()).unwrap();
-            let _ = wait.recv();
-        }));
-        is_held.recv().unwrap();
+        lags.iter().find(is_of_a_socket);
+        // Its worker waits while one is sent, and the runtime ends without a poll of it.
+        let held = hold(&io);
         io.shutdown_background();
-        drop(let_go);
+        drop(held);
         wait_until(|| !has_thread(&format!("orphan {n}")));
     };
     // Each waits for two seconds or more.
     thread::scope(|scope| (0..5).for_each(|n| _ = scope.spawn(move || ends(n))));
 }
 
-async fn watch_named(f: impl FnOnce()) {
-    watch(async { f() }).named("holds").await;
-}
-
 /// And its task ends with the watch.
 #[test]
 fn the_socket_s_task_ends_with_the_watch() {
-    let _limit = time_limit();
     let io = runtime(Some(1));
-    let (send, lags) = mpsc::channel();
-    let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+    let (watch, lags) = probed();
     let watcher = watch.start(io.handle()).unwrap();
-    lags.iter().find(|lag| matches!(lag, Lag::Socket(_)));
+    lags.iter().find(is_of_a_socket);
     assert!(io.metrics().num_alive_tasks() > 0);
     drop(watcher);
     wait_until(|| io.metrics().num_alive_tasks() == 0);
@@ -196,15 +176,10 @@ fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
     let _limit = time_limit();
     let is_probed_by_tasks = |mut builder: Builder| {
         let io = builder.worker_threads(2).enable_time().build().unwrap();
-        let (send, lags) = mpsc::channel();
-        let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+        let (watch, lags) = probed();
         let _watcher = watch.start(io.handle()).unwrap();
-        let (found, is_found) = oneshot::channel();
-        thread::spawn(move || {
-            let probes: Vec<Lag> = lags.iter().take(4).collect();
-            found.send(probes).unwrap();
-        });
-        let probes = io.block_on(is_found).unwrap();
+        let probes = io.spawn_blocking(move || lags.iter().take(4).collect::<Vec<_>>());
+        let probes = io.block_on(probes).unwrap();
         assert!(probes.iter().all(|lag| matches!(lag, Lag::Task(_))));
     };
     // Beside each other: the probes of each come a second apart.
@@ -220,7 +195,6 @@ fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
 #[test]
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 fn a_worker_that_waits_for_the_events_of_another_runtime_is_no_io_driver() {
-    let _limit = time_limit();
     if !child::is_child() {
         let test = "ended::a_worker_that_waits_for_the_events_of_another_runtime_is_no_io_driver";
         assert_eq!(child::run(test, |_| (), |_| ()), "no panic");
@@ -268,24 +242,17 @@ fn is_in_epoll(thread: &str) -> bool {
 /// Its thread has parked, or polls others: nothing blocks.
 #[test]
 fn a_span_s_guard_that_is_held_over_an_await_is_not_told() {
-    let _limit = time_limit();
     see_spans();
     let watched = watched(None);
     watched.io.block_on(two_probes(&watched.probes));
-    let (tell, told) = oneshot::channel();
     let (probes, before) = (watched.probes.clone(), watched.probes.load(SeqCst));
-    let waits = thread::spawn(move || {
-        // Each is far longer than the threshold apart from the one before.
-        while probes.load(SeqCst) < before + 3 {
-            thread::park_timeout(Duration::from_millis(1));
-        }
-        tell.send(()).unwrap();
-    });
+    // Each is far longer than the threshold apart from the one before.
+    let waits = move || wait_until(|| probes.load(SeqCst) >= before + 3);
+    let waits = watched.io.spawn_blocking(waits);
     watched.io.block_on(async {
         let _guard = tracing::info_span!("guarded").entered();
-        told.await.unwrap();
+        waits.await.unwrap();
     });
-    waits.join().unwrap();
     watched.stall_as("after it");
     watched.stall_of("after it");
     watched.assert_none_was_told_of(&["guarded"]);

@@ -1,4 +1,4 @@
-//! What comes to an end: threads that are watched, and the watch.
+//! What comes to an end: threads that are watched, and the watch. (With its runtime: `ended.rs`.)
 
 #![cfg(target_os = "linux")]
 
@@ -7,14 +7,13 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::limit::time_limit;
+use crate::gate::gate;
 use crate::setting::{runtime, this_thread, watched, with_open_files};
 use crate::wait::{has_thread, wait_until};
 use stallwatch::{Watch, Watcher, watch};
 
 #[test]
 fn the_files_of_threads_that_have_ended_are_closed() {
-    let _limit = time_limit();
     let watched = watched(Some(1));
     let ended: HashSet<String> = (0..20)
         .map(|_| {
@@ -36,27 +35,19 @@ fn the_files_of_threads_that_have_ended_are_closed() {
 }
 
 #[test]
-fn the_watch_s_thread_ends_when_it_is_stopped_or_with_the_runtime() {
-    let _limit = time_limit();
-    for name in ["stopped", "orphan"] {
-        let io = runtime(Some(1));
-        let watch = Watch::new().thread_name(name);
-        let watcher = watch.start(io.handle()).unwrap();
-        wait_until(|| has_thread(name));
-        if name == "orphan" {
-            drop(io);
-        } else {
-            watcher.stop();
-            watcher.stop();
-        }
-        wait_until(|| !has_thread(name));
-    }
+fn the_watch_s_thread_ends_when_it_is_stopped() {
+    let io = runtime(Some(1));
+    let watch = Watch::new().thread_name("stopped");
+    let watcher = watch.start(io.handle()).unwrap();
+    wait_until(|| has_thread("stopped"));
+    watcher.stop();
+    watcher.stop();
+    wait_until(|| !has_thread("stopped"));
 }
 
 /// The runtime polls the last probe only then.
 #[test]
 fn no_probe_is_told_of_after_the_watch_has_ended() {
-    let _limit = time_limit();
     let io = runtime(None);
     let (send, probes) = mpsc::channel();
     let watch = Watch::new().on_probe(move |waited| send.send(waited).unwrap());
@@ -79,7 +70,6 @@ fn no_probe_is_told_of_after_the_watch_has_ended() {
 /// It waits for nothing.
 #[test]
 fn a_hook_may_stop_its_watch() {
-    let _limit = time_limit();
     let io = runtime(Some(1));
     let slot = Arc::new(Mutex::new(None::<Watcher>));
     let (stopped, stops) = mpsc::channel();
@@ -89,11 +79,11 @@ fn a_hook_may_stop_its_watch() {
         stopped.send(()).unwrap();
     });
     *slot.lock().unwrap() = Some(watch_it.start(io.handle()).unwrap());
-    let (let_go, wait) = mpsc::channel::<()>();
-    let task = io.spawn(watch(async move { assert!(wait.recv().is_err()) }));
+    let (gate, stay) = gate();
+    let task = io.spawn(watch(async move { stay() }));
     stops.recv().unwrap();
     // The watch's thread ends, and with it the hook.
     assert!(stops.recv().is_err());
-    drop(let_go);
+    drop(gate);
     io.block_on(task).unwrap();
 }

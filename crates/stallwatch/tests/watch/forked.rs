@@ -3,7 +3,6 @@
 use std::sync::mpsc;
 
 use crate::child;
-use crate::limit::time_limit;
 use crate::setting::{runtime, two_probes, watched};
 use fork::{Fork, fork};
 use stallwatch::{Watch, watch};
@@ -12,7 +11,6 @@ use stallwatch::{Watch, watch};
 /// and said that it "computes or blocks". In a process of its own, which forks.
 #[test]
 fn a_forked_child_s_watch_sees_its_own_thread() {
-    let _limit = time_limit();
     if !child::is_child() {
         let test = "forked::a_forked_child_s_watch_sees_its_own_thread";
         assert_eq!(child::run(test, |_| (), |_| ()), "computes");
@@ -31,8 +29,6 @@ fn a_forked_child_s_watch_sees_its_own_thread() {
     let (send, stalls) = mpsc::channel();
     let watched = Watch::new().on_stall(move |stall| send.send(stall.cause().clone()).unwrap());
     let watcher = watched.start(io.handle()).unwrap();
-    // The thread of the first one is the parent's.
-    let _limit = time_limit();
     io.block_on(watch(async { while watcher.stalls() == 0 {} }));
     child::found(stalls.recv().unwrap());
     std::process::exit(0);

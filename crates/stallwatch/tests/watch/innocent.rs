@@ -1,42 +1,41 @@
 //! What may take as long as it likes is not told.
 
 use std::io::PipeWriter;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 
 use stallwatch::watch;
 use tokio::task::block_in_place;
 
-use crate::limit::time_limit;
+use crate::gate::gate;
 use crate::setting::{
     Watched, blocks, see_spans, this_thread, two_probes, watched, with_open_files,
 };
+use crate::wait::wait_until;
 
 /// A runtime may have hundreds of them. They go on for longer than two stalls that are told; by then
 /// the watch has looked at all threads, and has no file open for these.
 #[test]
 fn threads_of_the_blocking_pool_may_stay_in_a_span() {
-    let _limit = time_limit();
     see_spans();
     let watched = watched(Some(1));
+    let (gate, stay) = gate();
     let (begin, have_begun) = mpsc::channel();
     let all = (0..10).map(|_| {
-        let (let_go, wait) = mpsc::channel::<()>();
-        let begin = begin.clone();
-        let waits = watched.io.spawn_blocking(move || {
+        let (begin, stay) = (begin.clone(), stay.clone());
+        watched.io.spawn_blocking(move || {
             tracing::info_span!("waits").in_scope(|| {
                 begin.send(this_thread()).unwrap();
-                let _ = wait.recv();
+                stay();
             });
-        });
-        (waits, let_go)
+        })
     });
-    let (waiting, let_go): (Vec<_>, Vec<_>) = all.unzip();
+    let waiting: Vec<_> = all.collect();
     let threads = have_begun.iter().take(10).collect();
     watched.stall_as("one");
     watched.stall_as("two");
     assert!(with_open_files().is_disjoint(&threads));
-    drop(let_go);
+    drop(gate);
     for waits in waiting {
         watched.io.block_on(waits).unwrap();
     }
@@ -48,7 +47,6 @@ fn threads_of_the_blocking_pool_may_stay_in_a_span() {
 /// A limit: the future does not keep a worker meanwhile, and yet it is told.
 #[test]
 fn block_in_place_inside_of_a_future_that_is_watched_is_told() {
-    let _limit = time_limit();
     let watched = watched(Some(1));
     let compute = watched.compute("in place");
     let task = async move { block_in_place(compute) };
@@ -100,17 +98,11 @@ impl InPlace {
 /// then keeps no task from its worker.
 #[test]
 fn a_thread_that_was_a_worker_may_block() {
-    let _limit = time_limit();
     let watched = watched(Some(1));
     let in_place = InPlace::begin(&watched, |probes| {
-        let (probed, wait) = mpsc::channel();
-        let probes = probes.clone();
-        drop(tokio::spawn(async move {
-            two_probes(&probes).await;
-            probed.send(()).unwrap();
-        }));
         // Another thread is the worker now, and has run a probe.
-        wait.recv().unwrap();
+        let before = probes.load(SeqCst);
+        wait_until(|| probes.load(SeqCst) >= before + 2);
     });
     in_place.assert_not_told_beside(&watched, &["one", "two"]);
 }
@@ -118,27 +110,15 @@ fn a_thread_that_was_a_worker_may_block() {
 /// The same, on a runtime where probes are rare on most workers.
 #[test]
 fn block_in_place_in_code_that_is_not_watched_is_not_told() {
-    let _limit = time_limit();
     let watched = watched(Some(4));
     InPlace::begin(&watched, |_| ()).assert_not_told_beside(&watched, &["one", "two"]);
-}
-
-/// A worker that does stand still meanwhile is in a poll that has a name.
-#[test]
-fn block_in_place_beside_a_stall_is_not_told() {
-    let _limit = time_limit();
-    let watched = watched(Some(4));
-    let (begin, has_begun) = mpsc::channel();
-    let (let_go, wait) = mpsc::channel::<()>();
-    let stall = async move {
-        begin.send(()).unwrap();
-        assert!(wait.recv().is_err());
-    };
+    // A worker that does stand still meanwhile is in a poll that has a name.
+    let (gate, stay) = gate();
+    let stall = async move { stay() };
     let stall = watched.io.spawn(watch(stall).named("beside"));
-    has_begun.recv().unwrap();
     watched.stall_of("beside");
     let in_place = InPlace::begin(&watched, |_| ());
-    in_place.assert_not_told_beside(&watched, &["one", "two", "three"]);
-    drop(let_go);
+    in_place.assert_not_told_beside(&watched, &["three", "four", "five"]);
+    drop(gate);
     watched.io.block_on(stall).unwrap();
 }

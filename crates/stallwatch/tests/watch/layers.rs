@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::ready;
 
-use crate::limit::time_limit;
 use crate::setting::{Watched, each_flavor, see_spans, two_probes, watched};
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -49,7 +48,6 @@ fn a_route_is_a_name() {
 /// Before it returns its future.
 #[test]
 fn a_service_that_computes_in_its_call_is_named() {
-    let _limit = time_limit();
     let watched = watched(Some(2));
     let compute = watched.compute("a call");
     let service = service_fn(move |(): ()| {

@@ -8,8 +8,13 @@
 #[path = "../../../core/tests/support/child.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
 mod child;
+#[cfg(target_os = "linux")]
+#[path = "../../../core/tests/support/computing.rs"]
+mod computing;
+#[path = "../../../../tests/support/gate.rs"]
+mod gate;
 #[path = "../../../core/tests/support/limit.rs"]
-#[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
+#[allow(unreachable_pub, reason = "other tests use it as a module of theirs")]
 mod limit;
 #[cfg(target_os = "linux")]
 #[path = "../../../core/tests/support/wait.rs"]

@@ -1,9 +1,9 @@
 //! Each blocker goes on until the watch has told of it.
 
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::limit::time_limit;
+use crate::gate::gate;
 use crate::setting::{blocks, each_flavor, watched};
 use stallwatch::{Cause, Name, watch};
 use tokio::runtime::RuntimeFlavor;
@@ -27,7 +27,6 @@ fn a_future_that_computes_is_named() {
 /// `watch` without a name, and a scope.
 #[test]
 fn a_place_in_the_source_is_a_name() {
-    let _limit = time_limit();
     let watched = watched(Some(2));
     let place = format!("{}:{}", file!(), line!() + 3);
     let compute = watched.compute(&place);
@@ -59,14 +58,12 @@ fn what_blocks_is_named_with_its_call() {
 
         let lock = Arc::new(Mutex::new(()));
         let holds = lock.clone();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let (held, is_held) = mpsc::channel();
+        let (let_go, stay) = gate();
         thread::spawn(move || {
             let _held = holds.lock().unwrap();
-            held.send(()).unwrap();
-            assert!(wait.recv().is_err());
+            stay();
         });
-        is_held.recv().unwrap();
+        let_go.is_reached();
         let stall = watched.until_told(
             |stall| stall.culprit() == Some("a lock"),
             let_go,

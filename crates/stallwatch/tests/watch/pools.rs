@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use stallwatch::{Cause, Name, Pool, Watch};
 
-use crate::limit::time_limit;
 use crate::setting::{blocks, watched_as};
 
 fn pool() -> Pool {
@@ -34,7 +33,6 @@ fn work(
 /// Of each of two pools, and it is no stall of a poll.
 #[test]
 fn work_over_its_limit_is_told() {
-    let _limit = time_limit();
     let pools = [pool(), pool()];
     let set = |watch: Watch| pools.iter().fold(watch, Watch::pool);
     let watched = watched_as(Some(1), set);
@@ -54,7 +52,6 @@ fn work_over_its_limit_is_told() {
 /// The others compute on until the late one is counted.
 #[test]
 fn work_without_a_limit_is_told_after_its_deadline() {
-    let _limit = time_limit();
     let pool = Pool::new("Stop it");
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     let now = Instant::now();
@@ -76,7 +73,6 @@ fn work_without_a_limit_is_told_after_its_deadline() {
 /// It is over its limit long before the own work is.
 #[test]
 fn work_of_another_pool_is_not_told() {
-    let _limit = time_limit();
     let pool = |limit| Pool::new("").with_limit(Duration::from_millis(limit));
     let (own, other) = (pool(500), pool(25));
     let watched = watched_as(Some(1), |watch| watch.pool(&own));
@@ -98,7 +94,6 @@ fn work_of_another_pool_is_not_told() {
 #[cfg(target_os = "linux")]
 #[test]
 fn work_that_blocks_is_told_what_to_do() {
-    let _limit = time_limit();
     let pool = pool();
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     let (read, let_go) = blocks();
@@ -113,7 +108,6 @@ fn work_that_blocks_is_told_what_to_do() {
 #[cfg(target_os = "linux")]
 #[test]
 fn work_without_a_limit_that_waits_is_told_while_that_counts() {
-    let _limit = time_limit();
     let counts = Arc::new(AtomicBool::new(false));
     let count = counts.clone();
     let pool = Pool::new("Stop it");
@@ -139,7 +133,6 @@ fn work_without_a_limit_that_waits_is_told_while_that_counts() {
 
 #[test]
 fn a_pool_says_what_to_do_about_polls() {
-    let _limit = time_limit();
     let pool = pool();
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     watched.stall_as("a poll");

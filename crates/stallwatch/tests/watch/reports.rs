@@ -5,7 +5,6 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use crate::child;
-use crate::limit::time_limit;
 use crate::setting::{blocks, hooked, runtime, watched};
 use stallwatch::{Stall, Watch, Watcher, watch};
 use tokio::runtime::Runtime;
@@ -55,7 +54,6 @@ fn told(io: &Runtime, stalls: &Receiver<Stall>, name: &str) -> Stall {
 /// own test has a clock of its own.)
 #[test]
 fn five_events_are_logged_in_a_minute() {
-    let _limit = time_limit();
     let io = runtime(Some(1));
     let (watcher, stalls, events) = logged(&io);
     let begin = Instant::now();
@@ -81,7 +79,6 @@ fn five_events_are_logged_in_a_minute() {
 #[test]
 fn a_name_forges_no_line_of_the_log() {
     const FORGED: &str = "GET /\nERROR all is lost\u{1b}[2J";
-    let _limit = time_limit();
     let io = runtime(Some(1));
     let (_watcher, stalls, events) = logged(&io);
     let stall = told(&io, &stalls, FORGED);
@@ -94,7 +91,6 @@ fn a_name_forges_no_line_of_the_log() {
 
 #[test]
 fn a_hook_that_panics_is_called_again() {
-    let _limit = time_limit();
     let io = runtime(Some(1));
     let (send, stalls) = mpsc::channel();
     let watched = Watch::new().on_stall(move |stall| {
@@ -111,7 +107,6 @@ fn a_hook_that_panics_is_called_again() {
 /// of its own, which has no subscriber before.
 #[test]
 fn a_watch_may_begin_before_the_log() {
-    let _limit = time_limit();
     if !child::is_child() {
         let test = "reports::a_watch_may_begin_before_the_log";
         assert_eq!(child::run(test, |_| (), |_| ()), "2 hooks and a line");
@@ -139,7 +134,6 @@ fn a_watch_may_begin_before_the_log() {
 /// Each tells.
 #[test]
 fn two_watches_of_one_runtime() {
-    let _limit = time_limit();
     let first = watched(Some(2));
     let (second, stalls) = hooked();
     let _second = second.start(first.io.handle()).unwrap();

@@ -6,7 +6,7 @@ use std::{collections::HashSet, fs, path::Path};
 use std::cell::RefCell;
 use std::io::{PipeWriter, Read};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Once};
 use std::{mem, thread};
 
@@ -15,7 +15,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use tracing_subscriber::prelude::*;
 
-use crate::limit::time_limit;
+use crate::gate::{Gate, gate};
+use crate::limit::limit_this_thread;
 
 /// How many workers; or none, on a runtime that is driven by `block_on` alone.
 const FLAVORS: [Option<usize>; 3] = [Some(2), Some(1), None];
@@ -36,7 +37,6 @@ pub(crate) fn watched(workers: Option<usize>) -> Watched {
 
 /// Runs the test on each flavor.
 pub(crate) fn each_flavor(test: impl Fn(Watched)) {
-    let _limit = time_limit();
     for workers in FLAVORS {
         println!("{workers:?} workers");
         test(watched(workers));
@@ -65,7 +65,9 @@ pub(crate) fn watched_as(workers: Option<usize>, set: impl FnOnce(Watch) -> Watc
     }
 }
 
+/// The test has its time limit by that.
 pub(crate) fn runtime(workers: Option<usize>) -> Runtime {
+    limit_this_thread();
     let mut builder = match workers {
         Some(_) => Builder::new_multi_thread(),
         None => Builder::new_current_thread(),
@@ -165,7 +167,7 @@ impl Watched {
     pub(crate) fn run_where_a_probe_ran(&self, f: impl FnOnce() + Send + 'static) {
         // The others are held meanwhile, so that this one runs the probes.
         let others = 1..self.io.metrics().num_workers();
-        let held: Vec<Sender<()>> = others.map(|_| hold(&self.io)).collect();
+        let held: Vec<Gate> = others.map(|_| hold(&self.io)).collect();
         let probes = self.probes.clone();
         self.spawn_and_wait(async move {
             two_probes(&probes).await;
@@ -203,17 +205,12 @@ pub(crate) async fn two_probes(probes: &AtomicU64) {
     }
 }
 
-/// A worker waits until what is returned is dropped.
-pub(crate) fn hold(io: &Runtime) -> Sender<()> {
-    let (let_go, wait) = mpsc::channel();
-    let (held, is_held) = mpsc::channel();
-    drop(io.spawn(async move {
-        held.send(()).unwrap();
-        // An error: it is let go.
-        let _ = wait.recv();
-    }));
-    is_held.recv().unwrap();
-    let_go
+/// A worker waits until the gate opens.
+pub(crate) fn hold(io: &Runtime) -> Gate {
+    let (gate, stay) = gate();
+    io.spawn(async move { stay() });
+    gate.is_reached();
+    gate
 }
 
 /// The process's subscriber has the layer from now on.

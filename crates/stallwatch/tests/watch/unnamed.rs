@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::Duration;
 
 use stallwatch::{Cause, Name, Stall, enter};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 
-use crate::ended;
-use crate::limit::time_limit;
+use crate::computing::compute_for;
 use crate::setting::{Watched, blocks, hold, two_probes, watched};
 
 /// Whether the stall is told that a test waits for: then this is dropped.
@@ -57,7 +57,6 @@ fn told_of<T>(
 
 #[test]
 fn a_call_that_blocks_is_told_without_a_name() {
-    let _limit = time_limit();
     for workers in [2, 1] {
         let mut watched = watched(Some(workers));
         let (read, let_go) = blocks();
@@ -75,7 +74,6 @@ fn a_call_that_blocks_is_told_without_a_name() {
 /// One long poll, while no other worker is free.
 #[test]
 fn what_computes_while_a_probe_waits_is_told_without_a_name() {
-    let _limit = time_limit();
     for workers in [2, 1] {
         let others = |io: &Runtime| (1..workers).map(|_| hold(io)).collect::<Vec<_>>();
         let stall = told_of(watched(Some(workers)), others, 1, compute);
@@ -90,7 +88,6 @@ fn what_computes_while_a_probe_waits_is_told_without_a_name() {
 /// Another worker is free, and answers the probes.
 #[test]
 fn a_poll_that_computes_for_a_second_beside_a_free_worker_is_told() {
-    let _limit = time_limit();
     let mut watched = watched(Some(2));
     let let_go = Arc::new(());
     let waits = Arc::downgrade(&let_go);
@@ -103,14 +100,19 @@ fn a_poll_that_computes_for_a_second_beside_a_free_worker_is_told() {
 /// None of them is as long as the threshold.
 #[test]
 fn many_polls_that_add_up_are_told() {
-    let _limit = time_limit();
-    told_of(watched(Some(2)), |_| (), 64, |_| ended::compute(5));
+    told_of(
+        watched(Some(2)),
+        |_| (),
+        64,
+        |_| {
+            compute_for(Duration::from_millis(5));
+        },
+    );
 }
 
 /// The workers are never free, and turn to the driver all the time.
 #[test]
 fn what_is_only_busy_is_not_told() {
-    let _limit = time_limit();
     let watched = watched(Some(2));
     let done = Arc::new(AtomicBool::new(false));
     let tasks = (0..64).map(|_| {
@@ -129,19 +131,14 @@ fn what_is_only_busy_is_not_told() {
     for task in tasks {
         watched.io.block_on(task).unwrap();
     }
-    assert!(
-        !watched
-            .stalls
-            .try_iter()
-            .any(|stall| computes_unnamed(&stall))
-    );
+    let told = watched.stalls.try_iter().find(computes_unnamed);
+    assert!(told.is_none(), "{told:?}");
 }
 
 /// The other worker is in a poll with a name meanwhile, and until that is counted: it explains why a probe
 /// waits.
 #[test]
 fn what_computes_without_a_name_beside_a_poll_that_has_one_is_not_told() {
-    let _limit = time_limit();
     let watched = watched(Some(2));
     let compute = watched.compute("named");
     let (ready, is_ready) = mpsc::channel();
@@ -171,7 +168,6 @@ fn what_computes_without_a_name_beside_a_poll_that_has_one_is_not_told() {
 /// Its thread has left `block_on`, and holds up no task.
 #[test]
 fn a_call_outside_of_a_current_thread_runtime_is_not_told() {
-    let _limit = time_limit();
     let watched = watched(None);
     watched.io.block_on(two_probes(&watched.probes));
     let (read, let_go) = blocks();
