@@ -139,18 +139,25 @@ pub fn sample(outcome: &Outcome) -> Sample {
     let mut sample = Sample::default();
     let latency = |late: &Late| late.ended_ns.saturating_sub(late.intended_ns);
     let ends = &outcome.long_ends_ns;
+    // Those that are to arrive when no long one is left say nothing.
+    let is_beside = |late: &&Late| {
+        ends.iter()
+            .max()
+            .is_none_or(|last| late.intended_ns <= *last)
+    };
+    let lates: Vec<&Late> = outcome.late.iter().filter(is_beside).collect();
     if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
         sample.put("first_long_end", "s", *first as f64 / 1e9);
         sample.put("total", "s", *last as f64 / 1e9);
         // Of each tenth of them, in the order in which they came.
-        let tenths = outcome.late.chunks(outcome.late.len().div_ceil(10));
+        let tenths = lates.chunks(lates.len().div_ceil(10).max(1));
         for (nth, tenth) in tenths.enumerate() {
             let ms = tenth.iter().map(|late| latency(late) as f64 / 1e6);
             sample.put(format!("late_tenth_{nth}"), "ms", median(ms));
         }
     }
     let mut latencies = empty_histogram();
-    for late in &outcome.late {
+    for late in lates {
         latencies.saturating_record(latency(late));
     }
     sample.put_latencies("late", latencies);

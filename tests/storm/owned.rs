@@ -115,18 +115,18 @@ pub(crate) async fn shared(round: Arc<Round>, cpu: Handle, limited: bool, mut di
     let value = (Arc::new(AtomicU64::new(0)), round.live.item(id));
     let shared = cpu.io_owned(value).shared();
     let jobs = (0..dice.below(6)).map(|_| {
-        let shared = shared.clone();
+        let (shared, round) = (shared.clone(), round.clone());
         cpu.spawn(async move {
             let add = async |(sum, _item): (Arc<AtomicU64>, Item)| sum.fetch_add(1, SeqCst);
-            shared.with(add).await
+            let added = shared.with(add).await;
+            added.map_err(|error| round.check(error, Done::default()))
         })
     });
     let jobs: Vec<_> = jobs.collect();
     let (mut certain, mut in_doubt) = (0, 0);
     for added in join_all(jobs).await {
         match added {
-            Ok(Ok(_)) => certain += 1,
-            Ok(Err(error)) => round.check(error, Done::default()),
+            Ok(added) => certain += u64::from(added.is_ok()),
             // A job that a shutdown has dropped may have added or not.
             Err(error) => {
                 in_doubt += 1;

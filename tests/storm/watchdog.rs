@@ -122,7 +122,7 @@ pub(crate) fn report() -> String {
     text
 }
 
-/// A round begins, and has a time limit, of which it takes no tenth.
+/// A round begins. Its time limit is ten times what a round takes, or more.
 pub(crate) fn begin(seed: u64, plan: String, lane: Handle) {
     *under_way() = UnderWay {
         seed,

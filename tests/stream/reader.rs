@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use crate::gate::gate;
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, child, cpu_lane, lanes};
+use crate::support::{Dropped, child, lanes, time_limit};
 use futures::executor::block_on;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
-use twolane::{CpuIteratorExt, CpuStreamExt, Handle, JoinErrorKind};
+use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt, Handle, JoinErrorKind};
 
 const SOON: Duration = Duration::from_millis(20);
 
@@ -30,12 +30,14 @@ fn stalled(cpu: &Handle) -> (mpsc::Receiver<String>, Buffered<u32>) {
 /// no timers.
 #[test]
 fn a_reader_that_takes_nothing_ends_the_stream() {
+    let _limit = time_limit();
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("io")
         .build()
         .unwrap();
-    let cpu = cpu_lane(1, io.handle());
+    let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
+    let cpu = cpu.thread_name("cpu").worker_threads(1).build().unwrap();
     let (drops, numbers) = stalled(cpu.handle());
     assert_eq!(drops.recv().unwrap(), "io");
     let mut numbers: Vec<_> = block_on(numbers.collect());
@@ -60,7 +62,9 @@ fn a_reader_that_takes_nothing_ends_the_stream() {
 /// A guard outside of the pump took these waits for those of a reader.
 #[test]
 fn a_stream_that_waits_for_its_lane_does_not_end() {
-    let (cpu, lanes) = lanes(1).and_handle();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
     let (gate, stay) = gate();
     let stage = move |n: u32| {
         stay();
@@ -71,7 +75,8 @@ fn a_stream_that_waits_for_its_lane_does_not_end() {
     let numbers = numbers.reader_timeout(SOON).buffered(1);
     gate.is_reached();
     // The time passes, and once more: another stream ends of it.
-    let other = cpu_lane(1, lanes.io.handle());
+    let other = CpuRuntime::builder().io_handle(lanes.io.handle().clone());
+    let other = other.worker_threads(1).build().unwrap();
     for _ in 0..3 {
         let (drops, _numbers) = stalled(other.handle());
         drops.recv().unwrap();
@@ -85,7 +90,9 @@ fn a_stream_that_waits_for_its_lane_does_not_end() {
 #[test]
 fn a_slow_reader_that_goes_on_gets_all() {
     const LONG: Duration = Duration::from_millis(500);
-    let (cpu, _lanes) = lanes(1).and_handle();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
     // If this thread did not get to read for so long, it was no such reader.
     let read = || {
         let numbers = [40, 1].into_iter().on_cpu(&cpu).flat_map(|n| 0..n);
@@ -117,7 +124,9 @@ fn a_slow_reader_that_goes_on_gets_all() {
 /// All of them had counted as completed.
 #[test]
 fn the_workers_of_a_dropped_stream_count_as_cancelled() {
-    let (cpu, _lanes) = lanes(1).and_handle();
+    let _limit = time_limit();
+    let lanes = lanes(1);
+    let cpu = lanes.cpu.handle().clone();
     let all = (0..100).on_cpu(&cpu).buffered(4);
     assert_eq!(block_on(all.try_collect::<Vec<_>>()).unwrap().len(), 100);
     wait_until(|| cpu.metrics().running == 0);
@@ -166,6 +175,7 @@ fn read_with<S: Stream + Unpin>(mut items: S, waker: &Arc<Panics>) -> Vec<S::Ite
 #[test]
 fn a_waker_that_panics_costs_nothing() {
     if child::is_child() {
+        let _limit = time_limit();
         let lanes = lanes(2);
         let waker = Arc::new(Panics {
             reader: thread::current(),
@@ -186,6 +196,7 @@ fn a_waker_that_panics_costs_nothing() {
 
         return child::found("all");
     }
+    let _limit = time_limit();
     let quiet = |child: &mut Command| _ = child.env("RUST_BACKTRACE", "0");
     let found = child::run("reader::a_waker_that_panics_costs_nothing", quiet, |_| ());
     assert_eq!(found, "all");

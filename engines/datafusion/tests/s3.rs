@@ -82,8 +82,8 @@ fn connections(server: &Server) -> usize {
 /// At a thousand moments of its life.
 #[test]
 fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
-    let server = Server::start(Duration::from_millis(1)).unwrap();
     let (cpu, lanes) = lanes(2).and_handle();
+    let server = Server::start(Duration::from_millis(1)).unwrap();
     let context = context(&server, &cpu);
     lanes.io.block_on(async {
         run_on(&cpu, write(context.clone())).await.unwrap();
@@ -118,8 +118,8 @@ fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
 /// Its tasks panic, since they have no I/O driver. The query must not pass for one without rows.
 #[test]
 fn a_store_that_connects_on_the_lane_is_an_error() {
-    let server = Server::start(Duration::ZERO).unwrap();
     let (cpu, lanes) = lanes(2).and_handle();
+    let server = Server::start(Duration::ZERO).unwrap();
     lanes.io.block_on(async {
         let written = run_on(&cpu, write(context(&server, &cpu)));
         written.await.unwrap();

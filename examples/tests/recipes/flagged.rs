@@ -3,12 +3,15 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
+use twolane::CpuRuntime;
+
 use crate::cancel_flag::run;
-use crate::support::{Lanes, lanes};
+use crate::lanes_of;
+use crate::support::Lanes;
 
 #[test]
 fn it_is_set_when_the_awaiter_is_gone_and_not_before() {
-    let Lanes { cpu, io } = lanes(1);
+    let Lanes { cpu, io } = lanes_of(|| CpuRuntime::builder().worker_threads(1).build());
     let (begins, begun) = mpsc::channel();
     let (ends, ended) = mpsc::channel();
     let handle = cpu.handle().clone();

@@ -8,7 +8,7 @@ use twolane::{CpuRuntime, Priority};
 use crate::many_tasks::{
     as_they_come, borrow_in_a_job, borrow_on_a_plain_thread, in_order, within_the_limit,
 };
-use crate::support::{Lanes, lanes_with};
+use crate::support::Lanes;
 use crate::{busy, fill, give_up, lanes_of, let_go};
 
 fn texts() -> Vec<String> {
@@ -45,8 +45,12 @@ fn queued_jobs_end_with_their_collection() {
 
 #[test]
 fn the_input_waits_for_the_queue() {
-    let limited = lanes_with(2, |lane| lane.queue_limit(Priority::Normal, 2));
-    let Lanes { cpu: runtime, io } = limited;
+    let limited = || {
+        CpuRuntime::builder()
+            .queue_limit(Priority::Normal, 2)
+            .build()
+    };
+    let Lanes { cpu: runtime, io } = lanes_of(limited);
     let cpu = runtime.handle();
     let sum = within_the_limit(cpu, stream::iter(texts()));
     assert_eq!(io.block_on(sum).unwrap(), 4_950);

@@ -11,7 +11,7 @@ use futures::executor::block_on;
 use reqwest::Client;
 
 use crate::from_spawn_blocking::{LIMIT, after, before, cpu_lane, routes};
-use crate::support::Lanes;
+use crate::support::{Lanes, limit_this_thread};
 use crate::{busy, fill, give_up, lanes_of, let_go, serve};
 
 fn text() -> String {
@@ -47,6 +47,7 @@ fn both_give_the_same_answer() {
 
 #[test]
 fn a_full_semaphore_is_a_503() {
+    limit_this_thread();
     let limits = before::Limits {
         queue: std::sync::Arc::new(tokio::sync::Semaphore::new(0)),
         threads: std::sync::Arc::new(tokio::sync::Semaphore::new(1)),

@@ -4,7 +4,7 @@ use tokio::sync::{mpsc, oneshot};
 use twolane::{CpuRuntime, Priority};
 
 use crate::queue_worker::{Message, work};
-use crate::support::{Lanes, lanes_with};
+use crate::support::Lanes;
 use crate::{busy, fill, lanes_of, let_go};
 
 fn message() -> (Message, oneshot::Receiver<bool>) {
@@ -15,7 +15,12 @@ fn message() -> (Message, oneshot::Receiver<bool>) {
 
 #[test]
 fn a_message_stays_in_the_queue_until_there_is_a_permit() {
-    let Lanes { cpu, io } = lanes_with(2, |lane| lane.queue_limit(Priority::Normal, 2));
+    let limited = || {
+        CpuRuntime::builder()
+            .queue_limit(Priority::Normal, 2)
+            .build()
+    };
+    let Lanes { cpu, io } = lanes_of(limited);
     io.block_on(async {
         let permits = fill(cpu.handle());
         let (queue, messages) = mpsc::channel(1);

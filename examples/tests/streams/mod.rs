@@ -19,8 +19,10 @@ use twolane::Handle;
 use crate::Error;
 use crate::support::lanes;
 
+const THREADS: usize = 2;
+
 /// On an I/O lane whose threads are named `io`.
 fn with_cpu(test: impl AsyncFn(&Handle)) {
-    let lanes = lanes(2);
+    let lanes = lanes(THREADS);
     lanes.io.block_on(test(lanes.cpu.handle()));
 }

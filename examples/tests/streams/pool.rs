@@ -1,18 +1,19 @@
-//! No item sees what another has left in its worker's state. (That each worker has one:
-//! `tests/stream/context.rs`.)
+//! The pool makes a state for each worker, and no item sees what another has left.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use flate2::read::ZlibDecoder;
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
 use super::recipes::pool::{compressor, pool};
-use super::with_cpu;
+use super::{THREADS, with_cpu};
 
 /// The state that one item leaves must not show in the next one's output.
 #[test]
-fn no_item_sees_another() {
+fn each_worker_has_one_compressor_and_no_item_sees_another() {
     with_cpu(async |cpu| {
         let documents = 500;
         let document = |n: usize| format!("document {n} ").repeat(n).into_bytes();
@@ -22,7 +23,12 @@ fn no_item_sees_another() {
                 send.send(document(n)).await.unwrap();
             }
         });
-        let mut outputs = pool(cpu, jobs, compressor);
+        let made = Arc::new(AtomicUsize::new(0));
+        let makes = made.clone();
+        let mut outputs = pool(cpu, jobs, move || {
+            makes.fetch_add(1, SeqCst);
+            compressor()
+        });
         for n in 0..documents {
             let compressed = outputs.next().await.unwrap().unwrap();
             let mut found = Vec::new();
@@ -33,6 +39,8 @@ fn no_item_sees_another() {
         }
         assert!(outputs.next().await.is_none());
         sender.await.unwrap();
+        let made = made.load(SeqCst);
+        assert!((1..=THREADS).contains(&made), "{made} compressors");
     });
 }
 

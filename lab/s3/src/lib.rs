@@ -7,5 +7,5 @@ pub mod seen;
 pub mod server;
 pub mod torrent;
 
-/// Of `seen.rs`, which tests with another version share.
+/// `seen.rs` says `crate::object_store`: engines/vortex has that file with another version of it.
 use object_store_0_14 as object_store;

@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use super::limit::limit_this_thread;
+
 const MARK: &str = "TWOLANE_TEST_CHILD";
 
 /// Whether this process is such a half; waits until its parent lets it begin.
@@ -24,6 +26,7 @@ pub fn found(what: impl Display) {
 /// Runs `test` of this binary alone in a new process, after `place` has seen
 /// its number, and returns what it found.
 pub fn run(test: &str, set: impl FnOnce(&mut Command), place: impl FnOnce(u32)) -> String {
+    limit_this_thread();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
         .args(["--exact", test, "--nocapture", "--include-ignored"])

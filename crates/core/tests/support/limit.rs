@@ -25,11 +25,13 @@ fn time_limit_or(report: impl FnOnce() -> String + Send + 'static) -> TimeLimit 
         if watch.recv_timeout(Duration::from_secs(180)) == Err(mpsc::RecvTimeoutError::Timeout) {
             // Not by `eprintln!`, which the harness would capture.
             let threads = threads();
-            let _ = writeln!(
-                std::io::stderr(),
-                "the test {test} hangs: aborting\n{threads}{}",
-                report()
-            );
+            let _ = writeln!(std::io::stderr(), "the test {test} hangs\n{threads}");
+            // It may hang, too.
+            let (tell, told) = mpsc::channel();
+            std::thread::spawn(move || tell.send(report()));
+            let report = told.recv_timeout(Duration::from_secs(10));
+            let report = report.unwrap_or_else(|_| "no report".to_owned());
+            let _ = writeln!(std::io::stderr(), "{report}\naborting");
             std::process::abort();
         }
     });

@@ -7,7 +7,7 @@ use twolane::io::BridgeError;
 use twolane::{JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
-use crate::setting::{GROUPS, LONG, each, each_with, lane_error};
+use crate::setting::{GROUPS, LONG, Site, each, each_with, lane_error};
 
 /// At a thousand moments of its life.
 #[test]
@@ -51,6 +51,19 @@ fn a_shutdown_ends_a_query_as_such() {
         site.until_quiet();
         assert_eq!(site.cpu.metrics().panicked, 0);
     });
+}
+
+/// The lane ends with it, and a query that would go on.
+#[test]
+fn the_end_of_the_io_runtime_is_an_error() {
+    let site = Site::new(4, |lane| lane);
+    let other = tokio::runtime::Runtime::new().unwrap();
+    let query = collect_on(&site.cpu, other.block_on(site.frame(LONG)));
+    site.until_it_computes();
+    site.lanes.io.shutdown_background();
+    let error = other.block_on(query).unwrap_err();
+    let kind = lane_error(&error).map(JoinError::kind);
+    assert_eq!(kind, Some(JoinErrorKind::IoRuntimeGone), "{error:?}");
 }
 
 /// One thread, which a query never leaves by itself for long.

@@ -37,6 +37,7 @@ fn what_is_no_query_is_refused_by_default() {
         let (cpu, context) = (&site.cpu, &site.context);
         let create = "create table t as values (1), (2)";
         let explain = "explain select 1";
+        let analyze = "explain analyze verbose select 1";
         for sql in [
             create,
             "drop table numbers",
@@ -44,7 +45,7 @@ fn what_is_no_query_is_refused_by_default() {
             "copy numbers to '/tmp/never.csv'",
             "set datafusion.execution.batch_size = 1",
             explain,
-            "explain analyze verbose select 1",
+            analyze,
         ] {
             let refused = sql_on(cpu, context, sql, 1).await.err().unwrap();
             assert!(matches!(refused, DataFusionError::Plan(_)), "{refused:?}");
@@ -53,7 +54,7 @@ fn what_is_no_query_is_refused_by_default() {
         assert!(!context.table_exist("t").unwrap());
         assert!(context.table_exist("numbers").unwrap());
 
-        for sql in [create, explain] {
+        for sql in [create, explain, analyze] {
             let allowed = sql_with_options_on(cpu, context, sql, SQLOptions::new(), 1).await;
             allowed.unwrap().try_collect::<Vec<_>>().await.unwrap();
         }

@@ -11,7 +11,8 @@ use vortex::io::runtime::{Handle, Task};
 use vortex::io::session::RuntimeSessionExt;
 use vortex::session::VortexSession;
 
-use crate::support::{Dropped, Lanes, lanes_with, lasts, thread_name};
+use crate::setting::lanes_with;
+use crate::support::{Dropped, Lanes, lasts, thread_name};
 
 /// The runtime of a session on lanes.
 fn with_runtime(test: impl FnOnce(&Lanes, &Handle)) {
@@ -20,7 +21,7 @@ fn with_runtime(test: impl FnOnce(&Lanes, &Handle)) {
 
 /// The session is kept, since it keeps the runtime.
 fn with_settings(set: impl FnOnce(Builder) -> Builder, test: impl FnOnce(&Lanes, &Handle)) {
-    let lanes = lanes_with(2, set);
+    let lanes = lanes_with(set);
     let session = lanes.session();
     test(&lanes, &session.handle());
 }

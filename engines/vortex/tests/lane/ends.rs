@@ -12,12 +12,12 @@ use vortex::error::{VortexError, VortexResult};
 use vortex::file::VortexFile;
 use vortex::session::VortexSession;
 
-use crate::setting::{Decoder, ROWS, Store, decode, open, store};
-use crate::support::{Lanes, lanes_with};
+use crate::setting::{Decoder, ROWS, Store, decode, lanes_with, open, store};
+use crate::support::Lanes;
 
 /// A file on lanes, opened.
 fn opened() -> (Lanes, VortexSession, Store, VortexFile) {
-    let lanes = lanes_with(2, |builder| builder.queue_limit(Priority::Normal, 2));
+    let lanes = lanes_with(|builder| builder.queue_limit(Priority::Normal, 2));
     let (session, store) = (lanes.session(), store());
     let file = lanes.io.block_on(open(&session, &store)).unwrap();
     (lanes, session, store, file)

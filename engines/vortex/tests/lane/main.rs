@@ -9,5 +9,5 @@ mod setting;
 #[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
-/// Of `seen.rs`, which tests with another version share.
+/// `seen.rs` says `crate::object_store`: lab/s3 has that file with another version of it.
 use ::object_store;

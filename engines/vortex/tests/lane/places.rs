@@ -9,13 +9,12 @@ use vortex::array::{ArrayRef, Canonical, IntoArray, VortexSessionExecute};
 use vortex::expr::{gt_eq, lit};
 use vortex::file::OpenOptionsSessionExt;
 
-use crate::setting::{Decoder, Names, ROWS, decode, file, numbers, open, store, write};
-use crate::support::lanes;
+use crate::setting::{Decoder, Names, ROWS, decode, file, lanes, numbers, open, store, write};
 
 /// The reader is on the I/O runtime, as a handler is: the splits are jobs all the same.
 #[test]
 fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let (session, store) = (lanes.session(), store());
     let seen = Decoder::default();
     let (own, functions) = (store.clone(), seen.clone());
@@ -51,7 +50,7 @@ fn numbers_from(least: u64) -> usize {
 /// What a scan without `map` yields is decoded by its reader: the crate says so.
 #[test]
 fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let (session, store, seen) = (lanes.session(), store(), Decoder::default());
     let functions = seen.clone();
     let handler = async move {
@@ -70,7 +69,7 @@ fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
 
 #[test]
 fn run_on_computes_all_of_it_on_the_lane() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let (session, store, seen) = (lanes.session(), store(), Decoder::default());
     let (own, functions) = (store.clone(), seen.clone());
     let operation = async move {
@@ -92,7 +91,7 @@ fn run_on_computes_all_of_it_on_the_lane() {
 
 #[test]
 fn stream_on_polls_the_scan_on_the_lane() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let (session, store) = (lanes.session(), store());
     let polls = Names::default();
     let (own, seen) = (store.clone(), polls.clone());
@@ -116,7 +115,7 @@ fn stream_on_polls_the_scan_on_the_lane() {
 /// the future that awaits it.
 #[test]
 fn a_writer_compresses_on_the_lane() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let (session, seen) = (lanes.session(), Decoder::default());
     let functions = seen.clone();
     let handler = async move {
@@ -130,7 +129,7 @@ fn a_writer_compresses_on_the_lane() {
 /// By `spawn_blocking_io`, whose threads `contract.rs` sees.
 #[test]
 fn a_local_file_is_read() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let session = lanes.session();
     let path = std::env::temp_dir().join(format!("twolane-vortex-{}", std::process::id()));
     std::fs::write(&path, file()).unwrap();
@@ -147,7 +146,7 @@ fn a_local_file_is_read() {
 /// Files and streams keep what they need of it.
 #[test]
 fn a_scan_outlives_its_session() {
-    let lanes = lanes(2);
+    let lanes = lanes();
     let (session, store) = (lanes.session(), store());
     lanes.io.block_on(async move {
         let file = open(&session, &store).await.unwrap();

@@ -11,6 +11,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt};
 use tokio::sync::mpsc;
+use twolane_core::Builder;
 use twolane_vortex::on_lane;
 use vortex::VortexSessionDefault;
 use vortex::array::arrays::{ChunkedArray, PrimitiveArray};
@@ -27,9 +28,18 @@ use vortex::session::VortexSession;
 
 use crate::seen::{See, Seen};
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, lanes, thread_name};
+use crate::support::{self, Lanes, thread_name};
 
 pub const ROWS: u64 = 1_000_000;
+
+/// As users have them.
+pub fn lanes_with(set: impl FnOnce(Builder) -> Builder) -> Lanes {
+    support::lanes_with(2, |lane| set(lane.short_jobs_first(true)))
+}
+
+pub fn lanes() -> Lanes {
+    lanes_with(|lane| lane)
+}
 
 impl Lanes {
     pub fn session(&self) -> VortexSession {
@@ -134,7 +144,7 @@ pub async fn write(session: &VortexSession, numbers: ArrayRef) -> Vec<u8> {
 pub fn file() -> &'static Bytes {
     static FILE: OnceLock<Bytes> = OnceLock::new();
     FILE.get_or_init(|| {
-        let lanes = lanes(2);
+        let lanes = lanes();
         let bytes = lanes.io.block_on(write(&lanes.session(), numbers()));
         assert!(bytes.len() > 2_000_000, "{}", bytes.len());
         bytes.into()

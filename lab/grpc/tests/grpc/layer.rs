@@ -19,7 +19,7 @@ use twolane_grpc as grpc;
 use crate::server::Server;
 use crate::service::source;
 use crate::stepped::wait;
-use crate::support::{Lanes, lanes};
+use crate::support::{Lanes, Stuck, lanes};
 
 /// A channel as a job would make it: its tasks belong to the I/O lane.
 pub(crate) fn channel(cpu: &CpuRuntime, url: String) -> Channel {
@@ -121,6 +121,45 @@ fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
     let status = call.wait().unwrap().unwrap_err();
     assert_eq!(status.code(), bare.code());
     assert_eq!(status.message(), bare.message());
+}
+
+/// The answers are on this side before the job asks for the first: the server
+/// has nothing left to send while the lane's only thread is taken.
+#[test]
+fn a_stream_is_read_ahead_while_the_lane_is_busy() {
+    const CHUNK: usize = 64 * 1024;
+    const CHUNKS: usize = (24 << 20) / CHUNK;
+    let (sent, all_sent) = mpsc::channel();
+    let (go, may_send) = tokio::sync::watch::channel(false);
+    let dump = grpc::server_streaming(move |_| {
+        let (sent, mut may_send) = (sent.clone(), may_send.clone());
+        let begin = async move { may_send.wait_for(|go| *go).await.is_ok() };
+        let chunks = stream::iter(0..CHUNKS).map(|_| Ok(Bytes::from(vec![7; CHUNK])));
+        let end = stream::once(async move { sent.send(()).unwrap() });
+        let quiet = stream::once(begin).filter_map(|_| async { None });
+        let end = end.filter_map(|()| async { None });
+        quiet.chain(chunks).chain(end).boxed()
+    });
+    let server = Server::start(Router::new().route("/test/dump", dump));
+    let Lanes { cpu, io: _io } = lanes(1);
+    let handle = cpu.handle().clone();
+    let layer = IoLayer::new(&handle).body_limit(32 << 20);
+    let service = layer.layer(channel(&cpu, server.url("")));
+    let called = cpu.spawn(grpc::stream(service, "/test/dump", Bytes::new()));
+    let mut answers = called.wait().unwrap().unwrap();
+    let (stuck, let_go) = Stuck::start(&handle).split();
+    go.send_replace(true);
+    all_sent.recv().unwrap();
+    let_go.send(()).unwrap();
+    stuck.wait().unwrap();
+    let count = cpu.spawn(async move {
+        let mut bytes = 0;
+        while let Some(chunk) = answers.message().await.unwrap() {
+            bytes += chunk.len();
+        }
+        bytes
+    });
+    assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS);
 }
 
 /// Of a stream that was cut short, of a call without an answer, and of one that comes later.

@@ -21,7 +21,7 @@ use twolane_grpc::{self as grpc};
 
 use crate::layer::channel;
 use crate::server::Server;
-use crate::support::{Lanes, lanes_with};
+use crate::support::{Lanes, lanes_with, limit_this_thread};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
@@ -63,6 +63,7 @@ pub struct Service {
 
 impl Service {
     pub fn start() -> Self {
+        limit_this_thread();
         let (tell, seen) = mpsc::channel();
         let report = tell.clone();
         let upload = grpc::client_streaming(move |messages| {

@@ -6,10 +6,11 @@ use futures::TryStreamExt;
 use tokio::sync::oneshot;
 use twolane::{JoinError, JoinErrorKind};
 
+use super::object_store::client::{HttpConnector, SpawnedReqwestConnector};
 use super::object_store::multipart::MultipartStore;
 use super::object_store::path::Path;
-use super::object_store::{Error, ObjectStore, ObjectStoreExt, RetryConfig};
-use super::store::{Site, get, object, read, retries, store, wait};
+use super::object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, Result, RetryConfig};
+use super::store::{Site, get, io_connector, object, read, retries, store, store_by, wait};
 use crate::errors::{find, story};
 use crate::support::{Lanes, lanes};
 use twolane_s3::faults::{After, Fault, How};
@@ -17,31 +18,90 @@ use twolane_s3::faults::{After, Fault, How};
 const SIZE: usize = 300_000;
 const STALL: Fault = Fault::Cut(After::Body(100_000), How::Stall);
 
-/// What a reader gets that has a part of the object when the I/O lane ends. It is on a runtime of its
-/// own: a job would end with the lane (`chance.rs` has those).
-fn read_until_io_ends(site: &Site, retry: RetryConfig) -> Error {
-    let Lanes { cpu, io } = lanes(1);
-    let store = store(&site.access(), cpu.handle(), retry);
+/// Where the reader is.
+#[derive(Clone, Copy, Debug)]
+enum Reader {
+    /// The lane ends with its I/O runtime, and the job with it.
+    Job,
+    /// On a runtime of its own.
+    Elsewhere,
+}
+
+/// What a reader gets that has a part of the object when the I/O lane ends.
+fn read_until_io_ends(
+    site: &Site,
+    Lanes { cpu, io }: Lanes,
+    connector: impl HttpConnector,
+    reader: Reader,
+    retry: RetryConfig,
+) -> Result<Result<Vec<u8>>, JoinError> {
+    let store = store_by(connector, &site.access(), retry, ClientOptions::new());
     site.proxy.plan([STALL]);
     let (begins, begun) = mpsc::channel();
     let reading = async move {
         let got = store.get(&object()).await?;
         read(got, || begins.send(()).unwrap()).await
     };
-    let reader = std::thread::spawn(|| wait(reading));
-    begun.recv().unwrap();
-    site.proxy.wait_for_fault();
-    io.shutdown_background();
-    reader.join().unwrap().unwrap_err()
+    let end_io = || {
+        begun.recv().unwrap();
+        site.proxy.wait_for_fault();
+        io.shutdown_background();
+    };
+    let job = match reader {
+        Reader::Job => cpu.spawn(reading),
+        Reader::Elsewhere => {
+            let thread = std::thread::spawn(|| wait(reading));
+            end_io();
+            return Ok(thread.join().unwrap());
+        }
+    };
+    end_io();
+    job.wait()
+}
+
+/// The same by our connector.
+fn read_by_ours(
+    site: &Site,
+    reader: Reader,
+    retry: RetryConfig,
+) -> Result<Result<Vec<u8>>, JoinError> {
+    println!("{reader:?}");
+    let lanes = lanes(1);
+    let connector = io_connector(lanes.cpu.handle());
+    read_until_io_ends(site, lanes, connector, reader, retry)
 }
 
 #[test]
 fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
     let site = Site::new(SIZE);
-    let error = read_until_io_ends(&site, retries(0));
-    let lost = find::<twolane::io::BridgeError>(&error).unwrap();
-    assert!(!lost.is_panic(), "{lost}");
-    assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
+    for reader in [Reader::Job, Reader::Elsewhere] {
+        let error = match read_by_ours(&site, reader, retries(0)) {
+            Ok(read) => read.unwrap_err(),
+            Err(ended) => {
+                assert_eq!(ended.kind(), JoinErrorKind::IoRuntimeGone, "{ended}");
+                continue;
+            }
+        };
+        let lost = find::<twolane::io::BridgeError>(&error).unwrap();
+        assert!(!lost.is_panic(), "{lost}");
+        assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
+    }
+}
+
+/// What the bridge is for: by object_store's own connector for another runtime, the same body ends
+/// like a complete one.
+#[test]
+fn object_store_s_own_connector_is_silent() {
+    let lanes = lanes(1);
+    let connector = SpawnedReqwestConnector::new(lanes.io.handle().clone());
+    let site = Site::new(SIZE);
+    let read = read_until_io_ends(&site, lanes, connector, Reader::Elsewhere, retries(0));
+    print!("SpawnedReqwestConnector: ");
+    match read.unwrap() {
+        Ok(read) if read.len() == SIZE => panic!("the rest came from nowhere"),
+        Ok(read) => println!("Ok with {} of {SIZE} bytes", read.len()),
+        Err(error) => println!("an error: mended, or lucky. {}", story(&error)),
+    }
 }
 
 /// object_store begins each retry of a body with a `tokio::time::sleep` where
@@ -51,12 +111,26 @@ fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
 fn with_retries_the_second_request_says_so() {
     let site = Site::new(SIZE);
     for retry in [retries(3), RetryConfig::default()] {
-        let error = read_until_io_ends(&site, retry);
+        let read = read_by_ours(&site, Reader::Elsewhere, retry);
+        let error = read.unwrap().unwrap_err();
         let join = find::<JoinError>(&error).unwrap();
         assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
         // No third: a runtime does not come back.
         let story = story(&error);
         assert!(story.contains("after 1 retries"), "{story}");
+    }
+}
+
+/// The timers of a job are the I/O runtime's, and Tokio's timers panic when theirs is gone. The lane
+/// mostly ends the job before.
+#[test]
+fn with_retries_a_job_ends_with_its_io_runtime() {
+    let site = Site::new(SIZE);
+    for retry in [retries(3), RetryConfig::default()] {
+        let error = read_by_ours(&site, Reader::Job, retry).unwrap_err();
+        let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
+        let is_gone = error.kind() == JoinErrorKind::IoRuntimeGone;
+        assert!(is_gone || error.to_string().contains(tokio_says), "{error}");
     }
 }
 

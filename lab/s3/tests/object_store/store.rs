@@ -11,6 +11,7 @@ use super::object_store::path::Path;
 use super::object_store::{
     BackoffConfig, ClientOptions, GetResult, ObjectStoreExt, Result, RetryConfig,
 };
+use crate::support::limit_this_thread;
 use twolane_s3::faults::Proxy;
 use twolane_s3::server::{Access, Server};
 
@@ -64,6 +65,7 @@ pub(super) struct Site {
 
 impl Site {
     pub(super) fn new(bytes: usize) -> Self {
+        limit_this_thread();
         let server = Server::start(Duration::ZERO).unwrap();
         let proxy = Proxy::before(server.address());
         let content = content(bytes);
