@@ -177,7 +177,7 @@ impl Run {
         }
         let metrics = is_told.then(|| self.runtime.metrics());
         let stand = metrics.and_then(|metrics| self.turns.stand_since(now, &metrics));
-        let mut view = View {
+        let view = View {
             now,
             threshold,
             runtime: io,
@@ -187,7 +187,7 @@ impl Run {
             stolen: self.stolen.lately(now),
             parks: self.parks.clone(),
             stand_since: stand,
-            harm_since: None,
+            harm_since: stand.filter(|stand| does_harm(now - *stand, threshold, late)),
         };
         let all_park = view.parks.iter().all(|parks| parks % 2 == 1);
         let mut stalls = Vec::new();
@@ -201,16 +201,6 @@ impl Run {
                 stalls.extend(ended.iter().filter_map(was_stuck));
             }
             thread.note_times(&view, is_idle && all_park);
-        }
-        let harm = stand.filter(|stand| does_harm(now - *stand, threshold, late));
-        view.harm_since = harm.filter(|stand| {
-            let workers = self.threads.values_mut();
-            let workers = workers.filter(|thread| thread.has_probed_since(oldest));
-            let lack = workers.filter_map(|it| it.lacks_core(*stand, threshold).then_some(()));
-            self.turns.stand(now - threshold) > lack.count()
-        });
-        for thread in self.threads.values_mut() {
-            let is_worker = thread.has_probed_since(oldest);
             stalls.extend(thread.look(&view, is_worker));
         }
         stalls

@@ -23,7 +23,7 @@ use crate::kernel::{Doing, ThreadFiles, Times};
 use crate::pool::Pool;
 use crate::record::{Activity, Ended, Kind, Record};
 use crate::stall::{Cause, Stall};
-use crate::unnamed::{LONG, computed, lacks_core};
+use crate::unnamed::{LONG, computed};
 
 /// How long work may wait in one call, if it may compute as long as it likes.
 const MAY_WAIT: Duration = Duration::from_secs(1);
@@ -193,10 +193,6 @@ impl Thread {
             };
             self.history.add(now, times);
         }
-    }
-
-    pub(crate) fn lacks_core(&mut self, stand: Instant, threshold: Duration) -> bool {
-        lacks_core(stand, threshold, &self.history) && self.files.doing() == Some(Doing::Runs)
     }
 
     pub(crate) fn look(&mut self, view: &View, is_worker: bool) -> Option<Stall> {

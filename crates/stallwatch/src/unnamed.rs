@@ -17,9 +17,7 @@
 //! blamed.
 //!
 //! As in `detect.rs`, only what the thread itself has computed counts: on a machine that is full, a probe is
-//! late without it. There a worker may also stand because its thread has no core, and another one, that turns to
-//! the driver all the time, must not be blamed for that: nobody is, unless more workers stand than threads of
-//! the runtime lack a core ([`lacks_core`]).
+//! late without it.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -53,18 +51,8 @@ impl Turns {
                 *at = now;
             }
         }
-        self.awake().min()
-    }
-
-    /// How many workers stand since then.
-    pub(crate) fn stand(&self, since: Instant) -> usize {
-        self.awake().filter(|at| *at <= since).count()
-    }
-
-    /// Since when each of them stands.
-    fn awake(&self) -> impl Iterator<Item = Instant> {
         let awake = self.workers.iter().filter(|((parks, _), _)| parks % 2 == 0);
-        awake.map(|(_, at)| *at)
+        awake.map(|(_, at)| *at).min()
     }
 }
 
@@ -87,16 +75,6 @@ pub(crate) fn computed(stand: Instant, threshold: Duration, history: &History) -
     (own >= threshold && 4 * own >= 3 * could).then_some(Stuck { since, own, cause })
 }
 
-/// Whether a thread that could run stands since then for want of a core. (The kernel counts the time in
-/// the queue for one when it ends.)
-pub(crate) fn lacks_core(stand: Instant, threshold: Duration, history: &History) -> bool {
-    let Some([(looked, before), (now, after)]) = history.since(stand) else {
-        return false;
-    };
-    let on_cpu = after.on_cpu.saturating_sub(before.on_cpu);
-    2 * on_cpu < now - looked && computed(stand, threshold, history).is_none()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,12 +87,6 @@ mod tests {
     /// Of looks each 10 ms, a hundred: between two it computes for so many milliseconds, so many of them in
     /// polls with a name, and waits for a core for so many.
     fn told(computes: u64, named: u64, queued: u64) -> Option<u128> {
-        let (begin, history) = looks(computes, named, queued);
-        let found = computed(begin + ms(500), ms(25), &history);
-        found.map(|stuck| stuck.own.as_millis())
-    }
-
-    fn looks(computes: u64, named: u64, queued: u64) -> (Instant, History) {
         let begin = Instant::now();
         let mut history = History::default();
         for look in 0..=100 {
@@ -127,7 +99,8 @@ mod tests {
             };
             history.add(begin + ms(10 * look), times);
         }
-        (begin, history)
+        let found = computed(begin + ms(500), ms(25), &history);
+        found.map(|stuck| stuck.own.as_millis())
     }
 
     #[test]
@@ -147,17 +120,6 @@ mod tests {
         assert_eq!(told(10, 3, 0), None);
         // They wait.
         assert_eq!(told(4, 10, 0), None);
-    }
-
-    #[test]
-    fn who_could_run_and_has_not_lacks_a_core() {
-        let lacks = |computes, queued| {
-            let (begin, history) = looks(computes, 0, queued);
-            lacks_core(begin + ms(500), ms(25), &history)
-        };
-        assert!(lacks(0, 0) && lacks(4, 0));
-        assert!(!lacks(5, 0), "it computes, less than is told");
-        assert!(!lacks(3, 7), "it computes with what it gets");
     }
 
     #[test]
