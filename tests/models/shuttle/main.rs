@@ -1,4 +1,5 @@
-//! Protocols that are too large for loom, under many random schedules.
+//! Protocols that are too large for loom, under many random schedules; and, under one, rules that need
+//! the same files and no second thread (`alone` in `of_limits.rs`).
 //!
 //! This crate compiles the files under test unchanged, with shuttle's atomics, threads and channels
 //! in place of the standard library's (`sync.rs`). A schedule is a sequentially consistent one:

@@ -19,8 +19,6 @@ use crate::pace::clock::{nanos, now};
 
 /// Slow enough that no window ends while a test runs.
 pub(crate) const MS: Duration = Duration::from_secs(5);
-/// That of one thread, with the limit of [`limits`].
-const ROOM: Duration = Duration::from_millis(90);
 
 pub(crate) fn limits(threads: usize) -> Arc<Limits> {
     with_jobs(None, threads)

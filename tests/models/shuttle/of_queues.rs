@@ -95,9 +95,16 @@ impl Jobs {
     /// A worker pops a job, whose step computes for 5 ms if it has a key, and else for 1 ms. Returns
     /// whether it had a turn in the order of keys.
     fn pop(&self) -> Option<bool> {
-        let mut popped = Popped::default();
+        // As a short job of a key has left it.
+        let (is_short, has_key) = (true, true);
+        let mut popped = Popped {
+            is_short,
+            has_key,
+            ..Popped::default()
+        };
         let job = self.queue.pop(&mut popped)?;
         assert_eq!(popped.has_key, job.key().is_some());
+        assert!(!popped.is_short || job.is_short());
         job.discard();
         popped.computed = job.key().map_or(1, |_| 5) * MS;
         let has_turn = popped.turn.is_some();
@@ -186,7 +193,7 @@ fn others_have_their_turn_before_short_jobs_that_lead() {
     }
 }
 
-/// However long others ran, no more than a burst passes them that comes at once.
+/// However long others ran, at most a burst of short jobs passes them.
 #[test]
 fn others_that_run_while_no_short_one_waits_owe_a_burst() {
     alone(|| {
@@ -210,7 +217,7 @@ fn what_yielded_has_its_turn_after_eight_ready_jobs() {
     });
 }
 
-/// Another one than the next would be popped beside the order of the keys.
+/// Else a job would be popped out of the keys' order.
 #[test]
 fn a_thread_of_another_priority_pops_short_jobs_unless_the_keys_decide() {
     alone(|| {
@@ -275,7 +282,7 @@ fn jobs_without_a_key_have_no_turn_once_no_key_waits_or_has_had_more() {
         assert_eq!(jobs.pop(), None);
         jobs.push("x");
         assert_eq!(jobs.pop(), Some(false));
-        // While the key has had 4 ms more.
+        // The key has had 5 ms, and they nothing.
         jobs.push("axxxxxxx");
         let turns = std::iter::from_fn(|| jobs.pop()).map(u8::from);
         assert_eq!(Vec::from_iter(turns), [1, 1, 1, 1, 1, 1, 0, 0]);
