@@ -13,7 +13,7 @@ mod cgroup;
 #[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
 mod child;
 #[path = "../../core/tests/support/limit.rs"]
-#[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
+#[allow(unreachable_pub, reason = "other tests use it as a module of theirs")]
 mod limit;
 #[path = "../../core/tests/support/must_run.rs"]
 mod must_run;
