@@ -140,13 +140,10 @@ pub fn sample(outcome: &Outcome) -> Sample {
     let latency = |late: &Late| late.ended_ns.saturating_sub(late.intended_ns);
     let ends = &outcome.long_ends_ns;
     // Those that are to arrive when no long one is left say nothing.
-    let is_beside = |late: &&Late| {
-        ends.iter()
-            .max()
-            .is_none_or(|last| late.intended_ns <= *last)
-    };
+    let last = ends.iter().max();
+    let is_beside = |late: &&Late| last.is_none_or(|last| late.intended_ns <= *last);
     let lates: Vec<&Late> = outcome.late.iter().filter(is_beside).collect();
-    if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
+    if let (Some(first), Some(last)) = (ends.iter().min(), last) {
         sample.put("first_long_end", "s", *first as f64 / 1e9);
         sample.put("total", "s", *last as f64 / 1e9);
         // Of each tenth of them, in the order in which they came.
