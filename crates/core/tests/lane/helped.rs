@@ -195,8 +195,10 @@ fn jobs_of_keys_at_high_and_help_end_beside_each_other() {
 #[test]
 fn a_panic_is_that_of_the_short_job_alone() {
     let lane = full(THREADS);
-    for _ in 0..10 {
-        let error = lane.short.spawn_cpu(|| panic!("planned")).wait();
+    for nth in 0..10 {
+        // By a name of its own: a panic may take so long that those of the name are long ones.
+        let panics = lane.short.with_name(&format!("panics {nth}"));
+        let error = panics.spawn_cpu(|| panic!("planned")).wait();
         let error = error.unwrap_err();
         assert_eq!(error.to_string(), "the job panicked: planned");
         let name = lane.short.spawn_cpu(thread_name).wait().unwrap();
