@@ -11,6 +11,7 @@ use loom::thread;
 
 use crate::bridge::buffer;
 use crate::model;
+use crate::pace::clock::now;
 
 /// The reader gets all items, and only then the end. The limit makes the writer wait
 /// for each item.
@@ -50,7 +51,7 @@ fn a_gone_reader_frees_the_writer() {
     }
 }
 
-/// Smaller items are held back for a moment, and then go together.
+/// Smaller items are held back for a moment, and go together if they are half of the limit by then.
 #[test]
 fn half_of_the_limit_goes_to_the_reader() {
     model(|| {
@@ -65,5 +66,19 @@ fn half_of_the_limit_goes_to_the_reader() {
             let next = Pin::new(&mut reader).poll_next(&mut cx);
             assert!(matches!(next, Poll::Ready(Some(Ok(it))) if it == item));
         }
+    });
+}
+
+/// And at once if the moment is over.
+#[test]
+fn what_comes_after_the_moment_goes_to_the_reader() {
+    model(|| {
+        let (mut writer, mut reader) = buffer::channel::<u8>(10, "I/O");
+        writer.flush();
+        let flushed = now();
+        while now() < flushed + buffer::HELD_FOR {}
+        writer.send(1, 1);
+        let next = Pin::new(&mut reader).poll_next(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(next, Poll::Ready(Some(Ok(1)))));
     });
 }

@@ -40,8 +40,8 @@ use crate::sync::{AtomicUsize, AtomicWaker, Ordering::SeqCst};
 /// The largest size that an item can count for, and the largest limit.
 const MAX_SIZE: usize = usize::MAX / 2;
 
-/// Items are not held back for longer than that, and the time that one takes.
-const HELD_FOR: u64 = 1_000_000;
+/// In nanoseconds. Items are not held back for longer than that, and the time that one takes.
+pub(crate) const HELD_FOR: u64 = 1_000_000;
 
 /// An item and its size, or why there are no more.
 type Message<T> = Result<(T, usize), Box<BridgeError>>;
