@@ -59,6 +59,8 @@ type Shared = State<Arc<Service>>;
 pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .max_wait(Priority::Normal, Duration::from_millis(500))
+        // What has no caller that waits may wait, and takes memory.
+        .queue_limit(Priority::Low, 64)
         .watch_io(Watch::new())
         .histograms(true)
         .build()?;
