@@ -24,7 +24,7 @@ use crate::record;
 use crate::stall::Stall;
 use crate::stolen::Stolen;
 use crate::thread::{Thread, View};
-use crate::unnamed::{Turns, does_harm};
+use crate::unnamed::{LONG, Turns, does_harm};
 use crate::watcher::{Shared, Watcher};
 use crate::watching::Watching;
 
@@ -177,7 +177,7 @@ impl Run {
         }
         let metrics = is_told.then(|| self.runtime.metrics());
         let stand = metrics.and_then(|metrics| self.turns.stand_since(now, &metrics));
-        let view = View {
+        let mut view = View {
             now,
             threshold,
             runtime: io,
@@ -187,7 +187,7 @@ impl Run {
             stolen: self.stolen.lately(now),
             parks: self.parks.clone(),
             stand_since: stand,
-            harm_since: stand.filter(|stand| does_harm(now - *stand, threshold, late)),
+            harm_since: None,
         };
         let all_park = view.parks.iter().all(|parks| parks % 2 == 1);
         let mut stalls = Vec::new();
@@ -201,9 +201,25 @@ impl Run {
                 stalls.extend(ended.iter().filter_map(was_stuck));
             }
             thread.note_times(&view, is_idle && all_park);
+            thread.note_doing(&view, is_worker);
+        }
+        let harm = stand.filter(|stand| does_harm(now - *stand, threshold, late));
+        view.harm_since =
+            harm.filter(|stand| now - *stand >= LONG || !self.may_lack_core(*stand, threshold));
+        for thread in self.threads.values_mut() {
+            let is_worker = thread.has_probed_since(oldest);
             stalls.extend(thread.look(&view, is_worker));
         }
         stalls
+    }
+
+    /// Whether a worker may stand since then because its thread has no core.
+    fn may_lack_core(&self, stand: Instant, threshold: Duration) -> bool {
+        let awake = self.parks.iter().filter(|parks| *parks % 2 == 0);
+        let threads = self.threads.values();
+        let known = threads.clone().filter(|thread| thread.is_awake());
+        let mut lack = threads.filter(|thread| thread.lacks_core(stand, threshold));
+        awake.count() > known.count() || lack.next().is_some()
     }
 
     fn is_multi_thread(&self) -> bool {

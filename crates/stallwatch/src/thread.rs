@@ -64,6 +64,9 @@ pub(crate) struct Thread {
     /// The count of the record at the last look, and of the last poll that is known to be over.
     seen: u64,
     ended: u64,
+    /// At this look; and the last look that found it to wait for anything but a core.
+    doing: Option<Doing>,
+    waited: Option<Instant>,
     /// The last call in code that is not watched: how often the thread had got a core by then, and
     /// the look that saw it first. None, if it is on no worker.
     call: (u64, Option<Instant>),
@@ -90,6 +93,8 @@ impl Thread {
             history: History::default(),
             seen: 0,
             ended: 0,
+            doing: None,
+            waited: None,
             call: (0, None),
             told: None,
         }
@@ -195,6 +200,35 @@ impl Thread {
         }
     }
 
+    /// What it does now, if it is a worker. Mostly all are parked, and their files need not be read.
+    pub(crate) fn note_doing(&mut self, view: &View, is_worker: bool) {
+        self.doing = None;
+        if is_worker && self.record.runtime() == Some(view.runtime) {
+            self.open_files();
+            self.doing = view.stand_since.and_then(|_| self.files.doing());
+            if self.doing != Some(Doing::Runs) {
+                self.waited = Some(view.now);
+            }
+        }
+    }
+
+    /// Whether it has computed since then, in code without a name.
+    fn computed(&self, since: Instant, threshold: Duration) -> Option<Stuck> {
+        computed(since, threshold, &self.history)
+    }
+
+    /// Whether it is a worker that does not park, at this look.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.doing.is_some_and(|doing| !doing.may_be_parked())
+    }
+
+    /// Whether no look since then has found it to wait, and yet it has not computed.
+    pub(crate) fn lacks_core(&self, since: Instant, threshold: Duration) -> bool {
+        let waits = self.waited.is_some_and(|waited| waited >= since);
+        let runs = self.doing == Some(Doing::Runs) && !waits;
+        runs && self.computed(since, threshold).is_none()
+    }
+
     pub(crate) fn look(&mut self, view: &View, is_worker: bool) -> Option<Stall> {
         let is_of_runtime = self.record.runtime() == Some(view.runtime);
         let is_worker = is_worker && is_of_runtime;
@@ -224,7 +258,7 @@ impl Thread {
         let harm = view
             .harm_since
             .filter(|_| is_worker && activity.is_none() && !is_told);
-        let unnamed = harm.and_then(|stand| computed(stand, view.threshold, &self.history));
+        let unnamed = harm.and_then(|stand| self.computed(stand, view.threshold));
         self.told = unnamed.as_ref().map(|_| view.now).or(self.told);
         let named = self.detector.look(view.now, what, limit, &mut self.files);
         Some(self.stall(view, activity, named.or(unnamed)?))
@@ -259,9 +293,7 @@ impl Thread {
         // If not, it is None for good, while the call lasts: this thread is no worker.
         let stands_since = |seen: &Instant| view.stand_since.is_some_and(|stand| stand <= *seen);
         self.call.1 = self.call.1.filter(stands_since);
-        // Mostly all are parked, and their files need not be read.
-        view.stand_since?;
-        let doing = self.files.doing()?;
+        let doing = self.doing?;
         if doing.may_be_parked() || !matches!(doing, Doing::Waits(Some(_))) {
             return None;
         }
@@ -303,5 +335,38 @@ fn limit(view: &View, activity: &Activity, is_worker: bool) -> Option<Duration> 
         }) => Some(threshold.max(*limit)),
         // The look that finds it late is its first, so the threshold counts from there.
         Some(_) => activity.is_late(view.now).then_some(threshold),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Whether it lacks a core since the fifth of ten looks, each 10 ms: at which of them it has waited last,
+    /// and for how many milliseconds it computes from one to the next.
+    fn lacks_core(doing: Doing, waited: Option<u32>, computes: u64) -> bool {
+        let at = |look| (look * ms(10), look * ms(computes));
+        let begin = Instant::now();
+        let mut thread = Thread::new(Arc::default());
+        for (after, on_cpu) in (0..=10).map(at) {
+            let times = Times::default();
+            thread.history.add(begin + after, Times { on_cpu, ..times });
+        }
+        thread.doing = Some(doing);
+        thread.waited = waited.map(|look| begin + at(look).0);
+        thread.lacks_core(begin + at(5).0, ms(25))
+    }
+
+    #[test]
+    fn who_could_run_at_each_look_and_has_not_lacks_a_core() {
+        assert!(lacks_core(Doing::Runs, None, 1));
+        assert!(lacks_core(Doing::Runs, Some(4), 1));
+        assert!(!lacks_core(Doing::Runs, Some(5), 1));
+        assert!(!lacks_core(Doing::Waits(Some("read")), None, 1));
+        assert!(!lacks_core(Doing::Runs, None, 10), "it has computed");
     }
 }

@@ -16,6 +16,11 @@
 //! the thread that takes over the worker of one in `block_in_place` may begin late: then the one in there is
 //! blamed.
 //!
+//! On a full machine a worker may also stand because its thread has no core, while another one is busy, and turns
+//! to the driver all the time. So nobody is blamed while that may be so, until the worker has stood for a second:
+//! while a thread of the runtime could run at each look since then and has not computed, or more workers are awake
+//! than threads that the watch knows.
+//!
 //! As in `detect.rs`, only what the thread itself has computed counts: on a machine that is full, a probe is
 //! late without it.
 

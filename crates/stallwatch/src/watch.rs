@@ -94,7 +94,8 @@ impl Watch {
     /// Code without a name is reported only while it lasts. A call has twice the time. What computes, in one
     /// poll or in many, is reported if its worker has not asked for the events of sockets and timers for the
     /// threshold, and probes are late: those of the last second have waited for twice the threshold in all.
-    /// Or if it has not asked for a second, or for the threshold if that is longer.
+    /// Or if it has not asked for a second, or for the threshold if that is longer. Before
+    /// that second, nothing is told of while a worker may stand because its thread has no core.
     ///
     /// At least 1 ms: with less, [`start`](Self::start) fails.
     ///

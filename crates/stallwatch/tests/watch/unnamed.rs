@@ -113,7 +113,30 @@ fn many_polls_that_add_up_are_told() {
 /// The workers are never free, and turn to the driver all the time.
 #[test]
 fn what_is_only_busy_is_not_told() {
+    is_only_busy(&watched(Some(2)));
+}
+
+/// One worker gets a core seldom and briefly, so that it stands, and probes wait for it. The
+/// other one is busy meanwhile.
+#[test]
+fn what_is_busy_beside_a_worker_without_a_core_is_not_told() {
+    let cores = thread::available_parallelism().unwrap().get();
+    let done = Arc::new(AtomicBool::new(false));
+    let others = (0..2 * cores).map(|_| {
+        let done = done.clone();
+        thread::spawn(move || while !done.load(SeqCst) {})
+    });
+    let others = others.collect::<Vec<_>>();
     let watched = watched(Some(2));
+    watched.spawn_and_wait(async { rustix::process::nice(10).unwrap() });
+    is_only_busy(&watched);
+    done.store(true, SeqCst);
+    for other in others {
+        other.join().unwrap();
+    }
+}
+
+fn is_only_busy(watched: &Watched) {
     let done = Arc::new(AtomicBool::new(false));
     let tasks = (0..64).map(|_| {
         let done = done.clone();
