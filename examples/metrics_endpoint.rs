@@ -9,7 +9,7 @@
 //! | `/work/{priority}/{millis}/within/{millis}` | the same, unless it starts too late for its caller |
 //! | `/panic` | a job that panics: 500 |
 //! | `/report` | a mistake: it computes for 100 ms on the I/O lane. The watch names it |
-//! | `/blob`, `/digest` | 8 MiB; and a job that downloads and reads them |
+//! | `/blob`, `/digest` | 8 MiB; and a job that downloads and reads them, at `Low`; 503 if the queue is full |
 //!
 //! ```text
 //! cargo run --release -p examples --example metrics_endpoint        # http://127.0.0.1:3000
@@ -59,7 +59,7 @@ type Shared = State<Arc<Service>>;
 pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .max_wait(Priority::Normal, Duration::from_millis(500))
-        // What has no caller that waits may wait, and takes memory.
+        // For the dashboard's panel of permits.
         .queue_limit(Priority::Low, 64)
         .watch_io(Watch::new())
         .histograms(true)
