@@ -201,11 +201,16 @@ impl Run {
                 stalls.extend(ended.iter().filter_map(was_stuck));
             }
             thread.note_times(&view, is_idle && all_park);
-            thread.note_doing(&view, is_worker);
+            thread.note_state(&view, is_worker);
         }
         let harm = stand.filter(|stand| does_harm(now - *stand, threshold, late));
-        view.harm_since =
-            harm.filter(|stand| now - *stand >= LONG || !self.may_lack_core(*stand, threshold));
+        view.harm_since = harm.and_then(|stand| {
+            let is_sure = now - stand >= LONG || !self.may_lack_core(stand);
+            match is_sure {
+                true => Some(stand),
+                false => self.turns.last(),
+            }
+        });
         for thread in self.threads.values_mut() {
             let is_worker = thread.has_probed_since(oldest);
             stalls.extend(thread.look(&view, is_worker));
@@ -213,13 +218,16 @@ impl Run {
         stalls
     }
 
-    /// Whether a worker may stand since then because its thread has no core.
-    fn may_lack_core(&self, stand: Instant, threshold: Duration) -> bool {
-        let awake = self.parks.iter().filter(|parks| *parks % 2 == 0);
-        let threads = self.threads.values();
-        let known = threads.clone().filter(|thread| thread.is_awake());
-        let mut lack = threads.filter(|thread| thread.lacks_core(stand, threshold));
-        awake.count() > known.count() || lack.next().is_some()
+    /// Whether a worker may stand since then because its thread has no core: one that the watch knows lacks it,
+    /// or there are others, and more workers are awake than the known threads that could run.
+    fn may_lack_core(&self, stand: Instant) -> bool {
+        let threads = || self.threads.values();
+        let known = self.latest_probes().len();
+        let run = threads().filter(|thread| thread.runs()).count();
+        let has_others = known < self.runtime.metrics().num_workers();
+        let threshold = self.settings.threshold;
+        has_others && self.turns.awake().count() > run
+            || threads().any(|thread| thread.lacks_core(stand, threshold))
     }
 
     fn is_multi_thread(&self) -> bool {
@@ -230,13 +238,17 @@ impl Run {
     /// it one of the blocking pool, and another thread the worker. So of all these threads,
     /// only those that ran the latest probes count, as many as the runtime has workers.
     fn oldest_probe_of_a_worker(&self) -> Option<u64> {
+        self.latest_probes().last().copied()
+    }
+
+    fn latest_probes(&self) -> Vec<u64> {
         let io = Some(self.runtime.id());
         let threads = self.threads.values();
         let own = threads.filter(|thread| thread.record.runtime() == io);
         let mut probes: Vec<u64> = own.filter_map(|own| own.record.last_probe()).collect();
         probes.sort_unstable_by(|one, other| other.cmp(one));
         probes.truncate(self.runtime.metrics().num_workers());
-        probes.last().copied()
+        probes
     }
 
     fn report(&mut self, stall: &Stall) {

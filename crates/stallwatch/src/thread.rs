@@ -23,7 +23,7 @@ use crate::kernel::{Doing, ThreadFiles, Times};
 use crate::pool::Pool;
 use crate::record::{Activity, Ended, Kind, Record};
 use crate::stall::{Cause, Stall};
-use crate::unnamed::{LONG, computed};
+use crate::unnamed::{LONG, computed, lacks_core};
 
 /// How long work may wait in one call, if it may compute as long as it likes.
 const MAY_WAIT: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub(crate) struct View<'a> {
     /// Since when a worker has not turned to the driver, if that may be for code that is not watched: not
     /// while a thread of the runtime is inside of a poll that is.
     pub(crate) stand_since: Option<Instant>,
-    /// The same, if it does harm.
+    /// Since when what was computed is blamed for that, if it does harm.
     pub(crate) harm_since: Option<Instant>,
 }
 
@@ -64,8 +64,9 @@ pub(crate) struct Thread {
     /// The count of the record at the last look, and of the last poll that is known to be over.
     seen: u64,
     ended: u64,
-    /// At this look; and the last look that found it to wait for anything but a core.
-    doing: Option<Doing>,
+    /// Whether this look finds that it runs, or waits for a core; and the last look that did not, while it
+    /// was a worker.
+    runs: bool,
     waited: Option<Instant>,
     /// The last call in code that is not watched: how often the thread had got a core by then, and
     /// the look that saw it first. None, if it is on no worker.
@@ -93,7 +94,7 @@ impl Thread {
             history: History::default(),
             seen: 0,
             ended: 0,
-            doing: None,
+            runs: false,
             waited: None,
             call: (0, None),
             told: None,
@@ -200,33 +201,27 @@ impl Thread {
         }
     }
 
-    /// What it does now, if it is a worker. Mostly all are parked, and their files need not be read.
-    pub(crate) fn note_doing(&mut self, view: &View, is_worker: bool) {
-        self.doing = None;
+    /// Whether it runs now, or waits for a core, if it is a worker. Mostly all are parked, and their files need
+    /// not be read.
+    pub(crate) fn note_state(&mut self, view: &View, is_worker: bool) {
+        self.runs = false;
         if is_worker && self.record.runtime() == Some(view.runtime) {
             self.open_files();
-            self.doing = view.stand_since.and_then(|_| self.files.doing());
-            if self.doing != Some(Doing::Runs) {
+            self.runs = view.stand_since.is_some() && self.files.doing() == Some(Doing::Runs);
+            if !self.runs {
                 self.waited = Some(view.now);
             }
         }
     }
 
-    /// Whether it has computed since then, in code without a name.
-    fn computed(&self, since: Instant, threshold: Duration) -> Option<Stuck> {
-        computed(since, threshold, &self.history)
+    pub(crate) fn runs(&self) -> bool {
+        self.runs
     }
 
-    /// Whether it is a worker that does not park, at this look.
-    pub(crate) fn is_awake(&self) -> bool {
-        self.doing.is_some_and(|doing| !doing.may_be_parked())
-    }
-
-    /// Whether no look since then has found it to wait, and yet it has not computed.
+    /// Whether it is a worker that has not waited since then, and yet has not computed.
     pub(crate) fn lacks_core(&self, since: Instant, threshold: Duration) -> bool {
-        let waits = self.waited.is_some_and(|waited| waited >= since);
-        let runs = self.doing == Some(Doing::Runs) && !waits;
-        runs && self.computed(since, threshold).is_none()
+        let has_waited = self.waited.is_some_and(|waited| waited >= since);
+        self.runs && !has_waited && lacks_core(since, threshold, &self.history)
     }
 
     pub(crate) fn look(&mut self, view: &View, is_worker: bool) -> Option<Stall> {
@@ -239,7 +234,7 @@ impl Thread {
                 && (is_of_pool || is_of_runtime && !activity.kind.is_of_pool())
         });
         let limit = activity.and_then(|activity| limit(view, &activity, is_worker));
-        if is_worker || limit.is_some() {
+        if limit.is_some() {
             self.open_files();
         }
         let (what, limit) = match (activity, limit) {
@@ -258,7 +253,7 @@ impl Thread {
         let harm = view
             .harm_since
             .filter(|_| is_worker && activity.is_none() && !is_told);
-        let unnamed = harm.and_then(|stand| self.computed(stand, view.threshold));
+        let unnamed = harm.and_then(|stand| computed(stand, view.threshold, &self.history));
         self.told = unnamed.as_ref().map(|_| view.now).or(self.told);
         let named = self.detector.look(view.now, what, limit, &mut self.files);
         Some(self.stall(view, activity, named.or(unnamed)?))
@@ -293,7 +288,9 @@ impl Thread {
         // If not, it is None for good, while the call lasts: this thread is no worker.
         let stands_since = |seen: &Instant| view.stand_since.is_some_and(|stand| stand <= *seen);
         self.call.1 = self.call.1.filter(stands_since);
-        let doing = self.doing?;
+        // Mostly all are parked, and their files need not be read.
+        view.stand_since?;
+        let doing = self.files.doing()?;
         if doing.may_be_parked() || !matches!(doing, Doing::Waits(Some(_))) {
             return None;
         }
@@ -335,38 +332,5 @@ fn limit(view: &View, activity: &Activity, is_worker: bool) -> Option<Duration> 
         }) => Some(threshold.max(*limit)),
         // The look that finds it late is its first, so the threshold counts from there.
         Some(_) => activity.is_late(view.now).then_some(threshold),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    /// Whether it lacks a core since the fifth of ten looks, each 10 ms: at which of them it has waited last,
-    /// and for how many milliseconds it computes from one to the next.
-    fn lacks_core(doing: Doing, waited: Option<u32>, computes: u64) -> bool {
-        let at = |look| (look * ms(10), look * ms(computes));
-        let begin = Instant::now();
-        let mut thread = Thread::new(Arc::default());
-        for (after, on_cpu) in (0..=10).map(at) {
-            let times = Times::default();
-            thread.history.add(begin + after, Times { on_cpu, ..times });
-        }
-        thread.doing = Some(doing);
-        thread.waited = waited.map(|look| begin + at(look).0);
-        thread.lacks_core(begin + at(5).0, ms(25))
-    }
-
-    #[test]
-    fn who_could_run_at_each_look_and_has_not_lacks_a_core() {
-        assert!(lacks_core(Doing::Runs, None, 1));
-        assert!(lacks_core(Doing::Runs, Some(4), 1));
-        assert!(!lacks_core(Doing::Runs, Some(5), 1));
-        assert!(!lacks_core(Doing::Waits(Some("read")), None, 1));
-        assert!(!lacks_core(Doing::Runs, None, 10), "it has computed");
     }
 }

@@ -17,9 +17,8 @@
 //! blamed.
 //!
 //! On a full machine a worker may also stand because its thread has no core, while another one is busy, and turns
-//! to the driver all the time. So nobody is blamed while that may be so, until the worker has stood for a second:
-//! while a thread of the runtime could run at each look since then and has not computed, or more workers are awake
-//! than threads that the watch knows.
+//! to the driver all the time. If that may be so (`Run::may_lack_core`), only what was computed since *any* worker
+//! has turned to it is blamed, until one has stood for a second.
 //!
 //! As in `detect.rs`, only what the thread itself has computed counts: on a machine that is full, a probe is
 //! late without it.
@@ -56,8 +55,18 @@ impl Turns {
                 *at = now;
             }
         }
+        self.awake().min()
+    }
+
+    /// Since when each worker stands that is awake.
+    pub(crate) fn awake(&self) -> impl Iterator<Item = Instant> {
         let awake = self.workers.iter().filter(|((parks, _), _)| parks % 2 == 0);
-        awake.map(|(_, at)| *at).min()
+        awake.map(|(_, at)| *at)
+    }
+
+    /// Since when no worker has turned to the driver.
+    pub(crate) fn last(&self) -> Option<Instant> {
+        self.workers.iter().map(|(_, at)| *at).max()
     }
 }
 
@@ -80,6 +89,16 @@ pub(crate) fn computed(stand: Instant, threshold: Duration, history: &History) -
     (own >= threshold && 4 * own >= 3 * could).then_some(Stuck { since, own, cause })
 }
 
+/// Whether a thread that could run at each look since then had a core for less than half of the time, and has not
+/// computed with what it got. (The kernel counts the time in the queue for a core when that ends.)
+pub(crate) fn lacks_core(stand: Instant, threshold: Duration, history: &History) -> bool {
+    let Some([(looked, before), (now, after)]) = history.since(stand) else {
+        return false;
+    };
+    let on_cpu = after.on_cpu.saturating_sub(before.on_cpu);
+    2 * on_cpu < now - looked && computed(stand, threshold, history).is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +111,12 @@ mod tests {
     /// Of looks each 10 ms, a hundred: between two it computes for so many milliseconds, so many of them in
     /// polls with a name, and waits for a core for so many.
     fn told(computes: u64, named: u64, queued: u64) -> Option<u128> {
+        let (begin, history) = looks(computes, named, queued);
+        let found = computed(begin + ms(500), ms(25), &history);
+        found.map(|stuck| stuck.own.as_millis())
+    }
+
+    fn looks(computes: u64, named: u64, queued: u64) -> (Instant, History) {
         let begin = Instant::now();
         let mut history = History::default();
         for look in 0..=100 {
@@ -104,8 +129,19 @@ mod tests {
             };
             history.add(begin + ms(10 * look), times);
         }
-        let found = computed(begin + ms(500), ms(25), &history);
-        found.map(|stuck| stuck.own.as_millis())
+        (begin, history)
+    }
+
+    #[test]
+    fn who_could_run_and_has_not_lacks_a_core() {
+        let lacks = |computes, named, queued| {
+            let (begin, history) = looks(computes, named, queued);
+            lacks_core(begin + ms(500), ms(25), &history)
+        };
+        assert!(lacks(0, 0, 0) && lacks(4, 0, 0));
+        assert!(!lacks(5, 0, 0));
+        assert!(!lacks(10, 10, 0), "its polls have names");
+        assert!(!lacks(3, 0, 7), "it computes with what it gets");
     }
 
     #[test]

@@ -94,8 +94,9 @@ impl Watch {
     /// Code without a name is reported only while it lasts. A call has twice the time. What computes, in one
     /// poll or in many, is reported if its worker has not asked for the events of sockets and timers for the
     /// threshold, and probes are late: those of the last second have waited for twice the threshold in all.
-    /// Or if it has not asked for a second, or for the threshold if that is longer. Before
-    /// that second, nothing is told of while a worker may stand because its thread has no core.
+    /// Or if it has not asked for a second, or for the threshold if that is longer.
+    /// While it may stand because its thread has no core, for less than that second, only what computes since a
+    /// worker has last asked for events is reported: one that is only busy is not.
     ///
     /// At least 1 ms: with less, [`start`](Self::start) fails.
     ///

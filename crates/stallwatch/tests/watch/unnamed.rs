@@ -1,7 +1,7 @@
 //! Nothing of it is watched, but its thread is a worker of the runtime.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, TryRecvError};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -121,19 +121,16 @@ fn what_is_only_busy_is_not_told() {
 #[test]
 fn what_is_busy_beside_a_worker_without_a_core_is_not_told() {
     let cores = thread::available_parallelism().unwrap().get();
-    let done = Arc::new(AtomicBool::new(false));
-    let others = (0..2 * cores).map(|_| {
-        let done = done.clone();
-        thread::spawn(move || while !done.load(SeqCst) {})
-    });
-    let others = others.collect::<Vec<_>>();
+    let spin = || {
+        let (gate, goes_on) = mpsc::channel::<()>();
+        thread::spawn(move || while goes_on.try_recv() == Err(TryRecvError::Empty) {});
+        gate
+    };
+    // They end when this is dropped.
+    let _others = (0..2 * cores).map(|_| spin()).collect::<Vec<_>>();
     let watched = watched(Some(2));
     watched.spawn_and_wait(async { rustix::process::nice(10).unwrap() });
     is_only_busy(&watched);
-    done.store(true, SeqCst);
-    for other in others {
-        other.join().unwrap();
-    }
 }
 
 fn is_only_busy(watched: &Watched) {
