@@ -9,7 +9,7 @@
 //! | `/work/{priority}/{millis}/within/{millis}` | the same, unless it starts too late for its caller |
 //! | `/panic` | a job that panics: 500 |
 //! | `/report` | a mistake: it computes for 100 ms on the I/O lane. The watch names it |
-//! | `/blob`, `/digest` | 8 MiB; and a job that downloads and reads them, at `Low`; 503 if the queue is full |
+//! | `/blob`, `/digest` | 8 MiB; and a job at `Low` that downloads and reads them |
 //!
 //! ```text
 //! cargo run --release -p examples --example metrics_endpoint        # http://127.0.0.1:3000
