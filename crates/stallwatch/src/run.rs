@@ -218,8 +218,8 @@ impl Run {
         stalls
     }
 
-    /// Whether a worker may stand since then because its thread has no core: one that the watch knows lacks it,
-    /// or there are others, and more workers are awake than the known threads that could run.
+    /// Whether a worker may have stood since then for want of a core: a thread that is known lacks one; or not all
+    /// workers are known, and more are awake than known threads run or wait for a core.
     fn may_lack_core(&self, stand: Instant) -> bool {
         let threads = || self.threads.values();
         let known = self.latest_probes().len();

@@ -44,7 +44,7 @@ pub(crate) struct View<'a> {
     /// Since when a worker has not turned to the driver, if that may be for code that is not watched: not
     /// while a thread of the runtime is inside of a poll that is.
     pub(crate) stand_since: Option<Instant>,
-    /// Since when what was computed is blamed for that, if it does harm.
+    /// From when on what a thread has computed is blamed for that; `None` if it does no harm.
     pub(crate) harm_since: Option<Instant>,
 }
 
@@ -64,8 +64,8 @@ pub(crate) struct Thread {
     /// The count of the record at the last look, and of the last poll that is known to be over.
     seen: u64,
     ended: u64,
-    /// Whether this look finds that it runs, or waits for a core; and the last look that did not, while it
-    /// was a worker.
+    /// Whether this look has found that it runs, or waits for a core; and the last look at the worker that
+    /// had not.
     runs: bool,
     waited: Option<Instant>,
     /// The last call in code that is not watched: how often the thread had got a core by then, and
@@ -201,8 +201,7 @@ impl Thread {
         }
     }
 
-    /// Whether it runs now, or waits for a core, if it is a worker. Mostly all are parked, and their files need
-    /// not be read.
+    /// Looks whether it runs, or waits for a core, if it is a worker and one of them stands.
     pub(crate) fn note_state(&mut self, view: &View, is_worker: bool) {
         self.runs = false;
         if is_worker && self.record.runtime() == Some(view.runtime) {
@@ -218,7 +217,7 @@ impl Thread {
         self.runs
     }
 
-    /// Whether it is a worker that has not waited since then, and yet has not computed.
+    /// Whether it is a worker that no look since then has found to wait, and that lacks a core.
     pub(crate) fn lacks_core(&self, since: Instant, threshold: Duration) -> bool {
         let has_waited = self.waited.is_some_and(|waited| waited >= since);
         self.runs && !has_waited && lacks_core(since, threshold, &self.history)
@@ -332,5 +331,28 @@ fn limit(view: &View, activity: &Activity, is_worker: bool) -> Option<Duration> 
         }) => Some(threshold.max(*limit)),
         // The look that finds it late is its first, so the threshold counts from there.
         Some(_) => activity.is_late(view.now).then_some(threshold),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether it lacks a core since the second of three looks, each 50 ms, at which it computes nothing: at which
+    /// of them it has waited last.
+    fn lacks_core(runs: bool, waited: Option<u32>) -> bool {
+        let begin = Instant::now();
+        let at = |look: u32| begin + look * Duration::from_millis(50);
+        let mut thread = Thread::new(Arc::default());
+        (1..=3).for_each(|look| thread.history.add(at(look), Times::default()));
+        (thread.runs, thread.waited) = (runs, waited.map(at));
+        thread.lacks_core(at(2), Duration::from_millis(25))
+    }
+
+    #[test]
+    fn who_waits_for_anything_else_lacks_no_core() {
+        assert!(lacks_core(true, None) && lacks_core(true, Some(1)));
+        assert!(!lacks_core(true, Some(2)) && !lacks_core(true, Some(3)));
+        assert!(!lacks_core(false, None));
     }
 }

@@ -89,14 +89,17 @@ pub(crate) fn computed(stand: Instant, threshold: Duration, history: &History) -
     (own >= threshold && 4 * own >= 3 * could).then_some(Stuck { since, own, cause })
 }
 
-/// Whether a thread that could run at each look since then had a core for less than half of the time, and has not
-/// computed with what it got. (The kernel counts the time in the queue for a core when that ends.)
+/// Whether a thread had a core for less than half of the time since then, and has not computed with what it got,
+/// in polls with a name or without. (The kernel counts the time in the queue for a core when that ends.)
 pub(crate) fn lacks_core(stand: Instant, threshold: Duration, history: &History) -> bool {
     let Some([(looked, before), (now, after)]) = history.since(stand) else {
         return false;
     };
     let on_cpu = after.on_cpu.saturating_sub(before.on_cpu);
-    2 * on_cpu < now - looked && computed(stand, threshold, history).is_none()
+    let queued = after.queued.saturating_sub(before.queued);
+    let could = (now - looked).saturating_sub(queued);
+    let computed = on_cpu >= threshold && 4 * on_cpu >= 3 * could;
+    2 * on_cpu < now - looked && !computed
 }
 
 #[cfg(test)]
@@ -133,15 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn who_could_run_and_has_not_lacks_a_core() {
+    fn who_had_a_core_for_less_than_half_of_the_time_lacks_one() {
         let lacks = |computes, named, queued| {
             let (begin, history) = looks(computes, named, queued);
             lacks_core(begin + ms(500), ms(25), &history)
         };
         assert!(lacks(0, 0, 0) && lacks(4, 0, 0));
         assert!(!lacks(5, 0, 0));
-        assert!(!lacks(10, 10, 0), "its polls have names");
         assert!(!lacks(3, 0, 7), "it computes with what it gets");
+        assert!(!lacks(4, 4, 6), "in polls with a name");
     }
 
     #[test]

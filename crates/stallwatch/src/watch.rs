@@ -95,8 +95,8 @@ impl Watch {
     /// poll or in many, is reported if its worker has not asked for the events of sockets and timers for the
     /// threshold, and probes are late: those of the last second have waited for twice the threshold in all.
     /// Or if it has not asked for a second, or for the threshold if that is longer.
-    /// While it may stand because its thread has no core, for less than that second, only what computes since a
-    /// worker has last asked for events is reported: one that is only busy is not.
+    /// A worker may also not ask because its thread has no core. Where that may be so, what computes is reported
+    /// only if no worker has asked for the threshold, or one has not asked for a second.
     ///
     /// At least 1 ms: with less, [`start`](Self::start) fails.
     ///

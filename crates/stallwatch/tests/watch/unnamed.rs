@@ -113,11 +113,11 @@ fn many_polls_that_add_up_are_told() {
 /// The workers are never free, and turn to the driver all the time.
 #[test]
 fn what_is_only_busy_is_not_told() {
-    is_only_busy(&watched(Some(2)));
+    is_only_busy(&watched(Some(2)), 20);
 }
 
 /// One worker gets a core seldom and briefly, so that it stands, and probes wait for it. The
-/// other one is busy meanwhile.
+/// other one, which is busy meanwhile, has half of a core.
 #[test]
 fn what_is_busy_beside_a_worker_without_a_core_is_not_told() {
     let cores = thread::available_parallelism().unwrap().get();
@@ -127,13 +127,13 @@ fn what_is_busy_beside_a_worker_without_a_core_is_not_told() {
         gate
     };
     // They end when this is dropped.
-    let _others = (0..2 * cores).map(|_| spin()).collect::<Vec<_>>();
+    let _others = (0..cores).map(|_| spin()).collect::<Vec<_>>();
     let watched = watched(Some(2));
-    watched.spawn_and_wait(async { rustix::process::nice(10).unwrap() });
-    is_only_busy(&watched);
+    watched.spawn_and_wait(async { rustix::process::nice(15).unwrap() });
+    is_only_busy(&watched, 50);
 }
 
-fn is_only_busy(watched: &Watched) {
+fn is_only_busy(watched: &Watched, probes: usize) {
     let done = Arc::new(AtomicBool::new(false));
     let tasks = (0..64).map(|_| {
         let done = done.clone();
@@ -144,7 +144,7 @@ fn is_only_busy(watched: &Watched) {
         })
     });
     let tasks = tasks.collect::<Vec<_>>();
-    for _ in 0..20 {
+    for _ in 0..probes {
         watched.io.block_on(two_probes(&watched.probes));
     }
     done.store(true, SeqCst);
