@@ -86,7 +86,9 @@ const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Returning early from `main` ends the process with all jobs that run, as with any
 /// thread. A forked child has no thread of the lane or of its Tokio runtime. What the
 /// child awaits there never resolves, as with Tokio itself. So build both runtimes after
-/// the fork. With `panic = "abort"` a job's panic ends the process.
+/// the fork. Fork before the process has its first Tokio runtime, too, if Tokio has its feature
+/// `parking_lot`, which `full` includes: `parking_lot` keeps a table of the threads that wait, and in the
+/// child a runtime may lose a wake-up, and hang. With `panic = "abort"` a job's panic ends the process.
 ///
 /// # Examples
 ///
